@@ -45,6 +45,7 @@ _NOT_EXECUTED = re.compile(rb": Protocol error$", re.MULTILINE)
 _JOBS = re.compile(rb"(?:-j\d*|--jobs(?:=\d*)?|--jobserver-\w+=\S*|--sync-\S*|-O\w*)")
 _ENDED = re.compile(rb"^make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error 127$", re.MULTILINE)
 _STOP = b"  Stop."
+STDIN = {b"-", b"-f-", b"--file=-", b"--makefile=-", b"/dev/stdin", b"-f/dev/stdin"}
 LIMITS = Limits(seconds=120, memory_bytes=8 << 30, output_bytes=256 << 20, processes=512)
 
 
@@ -143,6 +144,8 @@ def _ask_one(
         return "its command has --"
     if not directory.is_dir():
         return f"{directory} is gone"
+    if STDIN.intersection(words):
+        return "it read a makefile from standard input, which nothing keeps"
     refuse_foreign(directory)
     kept = [word for word in words if not _JOBS.fullmatch(word)]
     own = _own_environment(environment)

@@ -9,9 +9,11 @@ what is made of marked files alone is marked in turn. A mark is an empty file of
     file-DEVICE-INODE-SIZE-CTIME    that file, unchanged: only root sets the time of a change
     sha256-SIZE-DIGEST              a file of that content, copied or moved
 
-The tracers, which are in C, only leave the first one; who first reads a marked file adds the other.
-Every `etrace run` imports this module, and opens the marks with the rights of the traces' owner, who
-may not read where Python's library is.
+The tracers, which are in C, leave the first one. Who first reads such a file replaces it by the
+other: a medium that is mounted later may have a file of the same numbers.
+
+Every `etrace run` imports this module, and opens the marks with the rights of the owner of its
+trace, who may not read where Python's library is.
 """
 
 from __future__ import annotations
@@ -140,7 +142,8 @@ def mark(path: str | Path) -> None:
             status = os.fstat(stream.fileno())
             digest = _digest(stream.fileno())
         _put(f"sha256-{status.st_size}-{digest}", at)
-        _put(_name_of(status), at)
+        if _is_there(_name_of(status), at):
+            os.unlink(_name_of(status), dir_fd=at)
         _prune(at)
     except OSError:
         return
@@ -161,14 +164,11 @@ def is_marked(path: str | Path) -> bool:
                 return True
             prefix = f"sha256-{status.st_size}-"
             known = {name for name in os.listdir(at) if name.startswith(prefix)}
-            if not known or prefix + _digest(stream.fileno()) not in known:
-                return False
-        _put(_name_of(status), at)
+            return bool(known) and prefix + _digest(stream.fileno()) in known
     except OSError:
         return False
     finally:
         os.close(at)
-    return True
 
 
 def keep_all(paths: Sequence[str]) -> bool:

@@ -12,6 +12,7 @@ never handed on, whoever asks for it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import re
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -107,17 +108,13 @@ def harmless(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     }  # fmt: skip
 
 
-def _user(directory: Path | None) -> list[str]:
+def _user(owner: int) -> list[str]:
     """Return the options that make root somebody else: the owner of a directory, else nobody.
 
     Then only files of root's are read, and those of that owner.
     """
     if os.geteuid() != ROOT:
         return []
-    try:
-        owner = ROOT if directory is None else directory.stat().st_uid
-    except OSError as error:
-        raise SandboxError(f"{directory}: {error.strerror}", "is it there?") from error
     if owner == ROOT:
         uid = _free_user()
         own = ["--files-of", str(uid)] if uid != NOBODY else []
@@ -160,6 +157,7 @@ def run(
     with (
         tempfile.TemporaryDirectory(prefix="etrace-scratch-") as scratch,
         tempfile.TemporaryFile() as variables,
+        _entered(directory or Path(scratch)) as (place, owner),
     ):
         Path(scratch).chmod(0o711)  # for whoever root becomes; it stays empty
         own = {**harmless(environment), b"TMPDIR": os.fsencode(scratch)}
@@ -170,7 +168,7 @@ def run(
             "--program", program.fd, "--environment", variables.fileno(), "--scratch", scratch,
             "--seconds", limits.seconds, "--memory", limits.memory_bytes >> 20,
             "--output", max(limits.output_bytes >> 20, 1), "--processes", limits.processes,
-            "--code-of", allowed.owner or max(programs.OWNERS), *_user(directory),
+            "--code-of", allowed.owner or max(programs.OWNERS), *_user(owner),
         ]  # fmt: skip
         options += ["--executes"] if allowed.executes else []
         options += [word for path in allowed.folders for word in ("--executes-below", path)]
@@ -178,8 +176,21 @@ def run(
         shown = str(program.path)
         command: list[str | bytes] = [*map(str, options), "--", os.fsencode(shown), *words]
         fds = (program.fd, variables.fileno())
-        outputs = _outputs(command, directory or Path(scratch), fds, limits, shown)
+        outputs = _outputs(command, place, fds, limits, shown)
         return _ended(outputs, shown, limits)
+
+
+@contextlib.contextmanager
+def _entered(directory: Path) -> Iterator[tuple[str, int]]:
+    """Open a directory; yield a name for this very one, and its owner. SandboxError."""
+    try:
+        fd = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise SandboxError(f"{directory}: {error.strerror}", "is it there?") from error
+    try:
+        yield f"/proc/self/fd/{fd}", os.fstat(fd).st_uid
+    finally:
+        os.close(fd)
 
 
 class Outputs(NamedTuple):
@@ -191,7 +202,7 @@ class Outputs(NamedTuple):
 
 
 def _outputs(
-    words: Sequence[str | bytes], directory: Path, fds: tuple[int, ...], limits: Limits, shown: str
+    words: Sequence[str | bytes], directory: str, fds: tuple[int, ...], limits: Limits, shown: str
 ) -> Outputs:
     """Start the sandbox and read until it ends; it ends when this process stops reading."""
     pipes = [os.pipe() for _ in Outputs._fields]
@@ -249,7 +260,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait(PATIENCE_S)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a file system does not let it go
+            process.wait(PATIENCE_S)
 
 
 def _late(shown: str, limits: Limits) -> SandboxError:

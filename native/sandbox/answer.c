@@ -7,8 +7,8 @@
  * for its working directory, which it does before it reads makefiles.
  *
  * Files. The supervisor opens them, looks at what it got, and gives the program that descriptor: a
- * name is looked up once. Pipes, terminals and devices have readers of their own. Where root asked,
- * a file that somebody else owns or may write is not read.
+ * name is looked up once. Pipes, terminals and devices have readers of their own, and files of /proc
+ * belong to other processes. Where root asked, a file that somebody else owns or may write is not read.
  *
  * Only the program itself is answered for, which has one thread; what it executes, where it may, is
  * held by Landlock and the other filter.
@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #ifndef SYS_openat2
@@ -35,8 +36,10 @@
 #endif
 #define NO_MAGIC_LINKS 2u /* RESOLVE_NO_MAGICLINKS */
 #define IN_ROOT 16u /* RESOLVE_IN_ROOT */
-#define MEMORY 1 /* the major number of /dev/null and its like */
-#define KEPT_FLAGS (O_CLOEXEC | O_DIRECTORY | O_NOFOLLOW)
+#define MEMORY 1 /* the major number of these */
+static const unsigned int devices[] = { 3, 5, 7, 8, 9 }; /* null, zero, full, random, urandom */
+/* File systems that are not for files: processes, queues, terminals, what tracing takes away. */
+static const long kernel_files[] = { 0x9fa0, 0x19800202, 0x1cd1, 0x74726163, 0x64626720 };
 #define MAX_DENIED 8
 
 static bool is_complete; /* the program has all its code */
@@ -89,18 +92,28 @@ static bool may_map(const struct sandbox *box, const struct seccomp_notif *call,
 /* ---- files ---- */
 
 /* Whether the program may read it; what root's own program reads is root's, or of the tree's owner. */
-static bool may_read(const struct sandbox *box, const struct stat *st)
+static bool may_read(const struct sandbox *box, int file)
 {
-	if (S_ISCHR(st->st_mode))
-		return major(st->st_rdev) == MEMORY;
-	if (!S_ISREG(st->st_mode))
-		return S_ISDIR(st->st_mode);
-	if (!box->changes_user)
-		return true;
-	if (st->st_uid != 0 && st->st_uid != box->file_owner)
+	struct statfs system;
+	struct stat st;
+	bool is_private;
+	size_t i;
+
+	if (fstat(file, &st) < 0 || fstatfs(file, &system) < 0)
 		return false;
-	return !(st->st_mode & S_IWOTH) &&
-	       (!(st->st_mode & S_IWGRP) || st->st_gid == 0 || st->st_gid == box->gid);
+	for (i = 0; i < sizeof(devices) / sizeof(devices[0]); i++)
+		if (S_ISCHR(st.st_mode) && st.st_rdev == makedev(MEMORY, devices[i]))
+			return true;
+	for (i = 0; i < sizeof(kernel_files) / sizeof(kernel_files[0]); i++)
+		if (system.f_type == kernel_files[i])
+			return false;
+	if (!S_ISREG(st.st_mode) || !box->changes_user)
+		return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
+	is_private = !(st.st_mode & (S_IWGRP | S_IWOTH));
+	if (st.st_uid == 0)
+		return is_private;
+	return st.st_uid == box->file_owner &&
+	       (is_private || (st.st_gid == box->gid && !(st.st_mode & S_IWOTH)));
 }
 
 static void say_denied(const struct sandbox *box, const char *path)
@@ -126,6 +139,7 @@ static bool read_name(pid_t pid, uint64_t address, char path[PATH_MAX])
 	ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
 
 	path[n > 0 ? n : 0] = '\0';
+	errno = n > 0 ? ENAMETOOLONG : EFAULT;
 	return n > 0 && strlen(path) < (size_t)n;
 }
 
@@ -158,9 +172,10 @@ static int hand_out(int listener, uint64_t id, int file, unsigned int flags)
 	int opened, number, error;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* not for a lease, either */
 	if (opened < 0)
 		return -1;
+	fcntl(opened, F_SETFL, 0);
 	given.srcfd = (__u32)opened;
 	number = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &given);
 	error = errno;
@@ -180,17 +195,14 @@ static int open_for(const struct sandbox *box, int listener, const struct seccom
 		    const struct opening *opening)
 {
 	char path[PATH_MAX];
-	struct stat st;
 	int file, number = -1, error;
 
-	if (!read_name((pid_t)call->pid, opening->name, path)) {
-		errno = EFAULT;
+	if (!read_name((pid_t)call->pid, opening->name, path))
 		return -1;
-	}
 	file = look_up((pid_t)call->pid, opening->folder, path, opening->flags);
-	if (file < 0 || fstat(file, &st) < 0)
+	if (file < 0)
 		return -1;
-	if (may_read(box, &st)) {
+	if (may_read(box, file)) {
 		number = hand_out(listener, call->id, file, opening->flags);
 		error = errno;
 	} else {
@@ -241,7 +253,10 @@ void answer(const struct sandbox *box, int listener, pid_t program)
 	} else if (call.data.nr == SYS_mmap && !may_map(box, &call, program)) {
 		reply.error = -EACCES;
 	} else {
-		is_complete |= is_own && call.data.nr == SYS_getcwd && box->may != MAY_BELOW;
+		if (is_own && call.data.nr == SYS_getcwd)
+			is_complete = box->may != MAY_BELOW;
+		else if (is_own && call.data.nr == SYS_execve)
+			is_complete = false; /* make executes itself again when makefiles changed */
 		reply.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
 	}
 	ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &reply);

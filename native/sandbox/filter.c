@@ -303,7 +303,7 @@ static void put_reading(struct code *code, int call, unsigned int argument)
 	end_call(code, begin);
 }
 
-int filter_ask(void)
+int filter_ask(const struct sandbox *box)
 {
 	struct code code = { .len = 0 };
 	unsigned short begin;
@@ -318,6 +318,8 @@ int filter_ask(void)
 	put_reading(&code, SYS_open, 1);
 	put_reading(&code, SYS_openat, 2);
 	put_call(&code, SYS_getcwd, SECCOMP_RET_USER_NOTIF);
+	if (box->may == MAY_ALL)
+		put_call(&code, SYS_execve, SECCOMP_RET_USER_NOTIF);
 	put_return(&code, SECCOMP_RET_ALLOW);
 	listener = install(&code, SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	if (listener < 0)

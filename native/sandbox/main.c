@@ -37,6 +37,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -286,6 +287,7 @@ static void become_program(struct sandbox *box, unsigned int n_others) __attribu
 
 static void become_program(struct sandbox *box, unsigned int n_others)
 {
+	setsid(); /* signals to its group are not for the supervisor */
 	if (box->has_namespaces && !namespaces_enter(box))
 		give_up(AGAIN, "-");
 	if (box->begins_in_scratch && box->has_scratch && chdir(box->scratch) < 0)
@@ -297,7 +299,7 @@ static void become_program(struct sandbox *box, unsigned int n_others)
 		give_up("missing", "prctl: %s", strerror(errno));
 	signal(SIGPIPE, SIG_DFL);
 	landlock_restrict(box);
-	hand_over(filter_ask());
+	hand_over(filter_ask(box));
 	put_program_last(box);
 	filter_deny(box);
 	syscall(SYS_execveat, box->program, "", box->arguments, box->environment, AT_EMPTY_PATH);
@@ -387,6 +389,11 @@ static int receive(char text[TEXT_MAX])
 	return fd;
 }
 
+static void ignore(int number)
+{
+	(void)number;
+}
+
 enum {
 	PROGRAM_ENDED,
 	PROGRAM_ASKS,
@@ -394,6 +401,16 @@ enum {
 	CHANNEL,
 	N_POLLED,
 };
+
+/* Nothing that the supervisor opens for the program keeps it longer than the time of that. */
+static void interrupt_after(int seconds)
+{
+	const struct itimerval each = { .it_interval = { 1, 0 }, .it_value = { seconds, 0 } };
+	struct sigaction action = { .sa_handler = ignore };
+
+	sigaction(SIGALRM, &action, NULL); /* without SA_RESTART */
+	setitimer(ITIMER_REAL, &each, NULL);
+}
 
 /* Until the program ends; true when its time is over or nobody waits for it. */
 static bool watch(const struct sandbox *box, pid_t program, int ended, int listener,
@@ -407,6 +424,7 @@ static bool watch(const struct sandbox *box, pid_t program, int ended, int liste
 		[CHANNEL] = { .fd = channel, .events = POLLIN },
 	};
 
+	interrupt_after(box->seconds);
 	for (;;) {
 		now = monotonic_ns();
 		if (now >= end)

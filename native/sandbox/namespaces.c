@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Namespaces of the program's own: clone() made them. Users: this user alone, under the same number.
- * Mounts: all read-only; the scratch directory is memory. Processes: this one is the first, and with
+ * Mounts: all read-only, with devices in /dev alone (not /dev/pts); the scratch directory is memory. Processes: this one is the first, and with
  * it all others end. Network: none, not even the machine itself.
  *
  * Where mounts may not be changed (a container, AppArmor) what is there stays unchanged: Landlock and
@@ -24,6 +24,7 @@
 #define RECURSIVE 0x8000u /* AT_RECURSIVE */
 #define READ_ONLY 1u /* MOUNT_ATTR_RDONLY */
 #define NO_SETUID 2u /* MOUNT_ATTR_NOSUID */
+#define NO_DEVICES 4u /* MOUNT_ATTR_NODEV */
 
 /* struct mount_attr of linux/mount.h, which older headers lack */
 struct attributes {
@@ -71,7 +72,7 @@ static bool is_unmapped(uid_t before)
 bool namespaces_enter(struct sandbox *box)
 {
 	struct attributes closed = { .set = READ_ONLY | NO_SETUID };
-	struct attributes open = { .clear = READ_ONLY };
+	struct attributes open = { .clear = READ_ONLY }, devices = { .clear = NO_DEVICES };
 
 	if (!box->changes_user && !map_user(box->uid, box->gid))
 		return false;
@@ -81,8 +82,12 @@ bool namespaces_enter(struct sandbox *box)
 		return true; /* mounts stay unchanged */
 	box->has_scratch = box->scratch && mount_scratch(box);
 	mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL); /* or the old one */
+	if (mount("/dev", "/dev", NULL, MS_BIND | MS_REC, NULL) == 0)
+		closed.set |= NO_DEVICES; /* terminals, wherever they are mounted */
 	if (syscall(SYS_mount_setattr, AT_FDCWD, "/", RECURSIVE, &closed, sizeof(closed)) == 0 &&
-	    box->has_scratch)
+	    closed.set & NO_DEVICES)
+		syscall(SYS_mount_setattr, AT_FDCWD, "/dev", 0, &devices, sizeof(devices));
+	if (box->has_scratch)
 		box->has_scratch = syscall(SYS_mount_setattr, AT_FDCWD, box->scratch, 0, &open,
 					   sizeof(open)) == 0;
 	return true;

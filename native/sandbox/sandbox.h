@@ -62,7 +62,7 @@ int user_drop_capabilities(const struct sandbox *box);
 void landlock_restrict(const struct sandbox *box);
 
 /* Calls that map code or open files ask the supervisor; return the descriptor that it hears by. */
-int filter_ask(void);
+int filter_ask(const struct sandbox *box);
 
 /* Deny the calls that Landlock does not cover. */
 void filter_deny(const struct sandbox *box);

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -354,3 +355,30 @@ def test_variables_that_name_each_other_are_each_looked_up_once(tmp_path: Path) 
     )
     (edge,) = ninja_manifest.read(tmp_path, "build.ninja").edges
     assert edge.value("command") == "x "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "include more\n",
+        "subninja more\n" * 2,
+    ],
+)
+def test_names_that_unfold_are_refused(tmp_path: Path, text: str) -> None:
+    names = "x0 = ab\n" + "".join(f"x{n + 1} = $x{n}$x{n}\n" for n in range(20))
+    (tmp_path / "more").write_text(
+        names + "".join("build ${x20}" + f"{n}: phony\n" for n in range(90))
+    )
+    (tmp_path / "build.ninja").write_text(text)
+    with pytest.raises(EtraceError, match="its names have more than"):
+        ninja_manifest.read(tmp_path, "build.ninja")
+
+
+def test_many_targets_of_one_edge_cost_no_square(tmp_path: Path) -> None:
+    outputs = " ".join(f"o{n}" for n in range(20_000))
+    (tmp_path / "build.ninja").write_text(f"build {outputs}: phony a\nbuild all: phony {outputs}\n")
+    rules = ninja_rules.ask(b"/usr/bin/ninja", ninja_rules.Started(tmp_path, "build.ninja"))
+    assert not isinstance(rules, str)
+    began = time.process_time()
+    assert len(rules.needed([f"{tmp_path}/all"], order_only=True)) == 20_002
+    assert time.process_time() - began < 20  # 400 million steps take minutes

@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 from backends import need_root
 from traced_builds import BIN, found, keys, trace
 
+from etrace.check.rules import make_database
 from etrace.errors import EtraceError
 from etrace.sandbox import run as sandbox
 
@@ -185,3 +187,20 @@ def test_long_lines_of_make_cost_no_more_than_their_length(tmp_path: Path) -> No
         f"$(warning {stars})\n$(info Reading makefile 'x' {marks})\n" + RECIPES
     )
     assert keys(tree) == ["missing-input b.h a.o"]
+
+
+def test_long_recipes_are_joined_once() -> None:
+    text = "# Make data base, printed on x\n# Files\na:\n" + "\tx \\\n" * 200_000 + "\ty\n\n"
+    began = time.process_time()
+    rules = make_database.read(text, Path("/w"))
+    assert rules is not None
+    assert rules.rules["a"].recipe == ["x " * 200_000 + "y"]
+    assert time.process_time() - began < 20  # joined one by one they take minutes
+
+
+def test_a_makefile_of_standard_input_is_said_to_be_gone(tmp_path: Path) -> None:
+    tree = trace(tmp_path / "tree", "make -f - < Makefile", {
+        "Makefile": RECIPES, "a.c": "a\n", "b.h": "b\n",
+    })  # fmt: skip
+    ((_, why),) = found(tree).unknown
+    assert why == "it read a makefile from standard input, which nothing keeps"

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -128,6 +130,42 @@ def test_pipes_and_terminals_are_not_read(tmp_path: Path) -> None:
     assert make(tmp_path, "X := $(file </dev/null)").denied == ()
 
 
+@pytest.mark.parametrize("name", ["/proc/{}/environ", "link/{}/environ", "/proc/{}/cwd/file"])
+def test_other_processes_are_not_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "link").symlink_to("/proc")
+    name = name.format(os.getpid())
+    done = make(tmp_path, f"$(info $(file <{name}))")
+    assert b"PATH=" not in done.stdout + done.stderr
+    assert "PATH=" in Path(f"/proc/{os.getpid()}/environ").read_text()
+
+
+def test_a_lease_of_somebody_else_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "more.mk").write_text("$(info READ)\n")
+    fd = os.open(tmp_path / "more.mk", os.O_RDWR)
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    began = time.monotonic()
+    done = make(tmp_path, "-include more.mk", limits=Limits(seconds=30))
+    os.close(fd)
+    assert b"READ" not in done.stdout
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("signal_name", ["STOP", "KILL", "TERM"])
+def test_signals_to_its_own_group_end_only_the_program(tmp_path: Path, signal_name: str) -> None:
+    began = time.monotonic()
+    with contextlib.suppress(SandboxError):  # after its time
+        make(tmp_path, f"$(shell kill -{signal_name} 0)", executes=True, limits=Limits(2))
+    assert time.monotonic() - began < 10
+
+
+def test_a_make_that_executes_itself_again_works(tmp_path: Path) -> None:
+    text = "$(shell test -e $$TMPDIR/x || cp Makefile $$TMPDIR/x)\n-include $(TMPDIR)/new.mk\n"
+    rule = "$(TMPDIR)/new.mk: ; echo '$$(info AGAIN)' > $@\n"
+    done = make(tmp_path, text + rule, executes=True)
+    assert b"AGAIN" in done.stdout, done
+
+
 def test_a_script_and_a_program_that_others_may_change_do_not_run(tmp_path: Path) -> None:
     with pytest.raises(UntrustedError):
         trusted_path(os.fsencode(shutil.copy("/bin/true", tmp_path)))
@@ -166,7 +204,7 @@ def test_root_reads_nothing_of_others(tmp_path: Path, name: str) -> None:
 def test_root_reads_nothing_that_others_may_write(tmp_path: Path) -> None:
     need_root()
     (tmp_path / "more.mk").write_text("$(info READ)\n")
-    for mode, gid, is_read in ((0o666, 0, False), (0o664, boxes.NOBODY, False), (0o664, 0, True)):
+    for mode, gid, is_read in ((0o666, 0, False), (0o664, 0, False), (0o644, boxes.NOBODY, True)):
         os.chown(tmp_path / "more.mk", 0, gid)
         (tmp_path / "more.mk").chmod(mode)
         assert (b"READ" in make(tmp_path, "-include more.mk").stdout) == is_read

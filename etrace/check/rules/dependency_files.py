@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,12 +25,22 @@ def data_of_file(path: Path) -> bytes:
     Root reads no files of others: what these say would count as root's own.
     """
     with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
-        if os.geteuid() == ROOT and os.fstat(stream.fileno()).st_uid not in my_users():
-            raise OSError(errno.EACCES, "belongs to another user: root does not read it", str(path))
+        if os.geteuid() == ROOT and not _is_roots(os.fstat(stream.fileno())):
+            raise OSError(
+                errno.EACCES, "others own or may change it: root does not read it", str(path)
+            )
         data = stream.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise OSError(errno.EFBIG, f"more than {MAX_BYTES >> 20} MB", str(path))
     return data
+
+
+def _is_roots(status: os.stat_result) -> bool:
+    """Whether root reads it; native/sandbox/answer.c has the same rule for make."""
+    is_private = not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if status.st_uid == ROOT or not is_private:
+        return status.st_uid == ROOT and is_private
+    return status.st_uid in my_users()
 
 
 def text_of_file(path: Path) -> str:

@@ -56,7 +56,7 @@ def _rules(lines: Iterable[str]) -> Iterator[Rule]:
             continue
         if not line:
             if rule is not None:
-                yield rule
+                yield _joined(rule)
             rule, is_target = None, True
         elif line == "# Not a target:":
             is_target = False
@@ -69,7 +69,22 @@ def _rules(lines: Iterable[str]) -> Iterator[Rule]:
         elif rule is not None:
             _read_more(rule, line)
     if rule is not None:
-        yield rule
+        yield _joined(rule)
+
+
+def _joined(rule: Rule) -> Rule:
+    """Join the lines of a recipe that a backslash continues."""
+    pieces: list[list[str]] = []
+    is_open = False
+    for line in rule.recipe:
+        if not is_open:
+            pieces.append([])
+        is_open = line.endswith("\\")
+        pieces[-1].append(line[:-1] if is_open else line)
+    if is_open:
+        pieces[-1].append("\\")
+    rule.recipe = ["".join(each) for each in pieces]
+    return rule
 
 
 def _read_more(rule: Rule, line: str) -> None:
@@ -77,9 +92,6 @@ def _read_more(rule: Rule, line: str) -> None:
         rule.is_phony = True
     elif line.startswith("\t"):
         rule.has_recipe = True
-        if rule.recipe and rule.recipe[-1].endswith("\\"):
-            rule.recipe[-1] = rule.recipe[-1][:-1] + line.strip()
-        else:
-            rule.recipe.append(line.strip())
+        rule.recipe.append(line.strip())
     elif found := _ALSO.fullmatch(line):
         rule.also = tuple(found[1].split())

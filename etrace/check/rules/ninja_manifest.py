@@ -25,6 +25,8 @@ _SAFE = re.compile(r"[\w+./-]*", re.ASCII)
 MAX_DEPTH = 100
 #: of a text with its variables replaced, and of all files that are read
 MAX_CHARACTERS, MAX_FILE_CHARACTERS, MAX_FILES = 4 << 20, 1 << 30, 100_000
+#: of all names of edges, by what is read
+LEAST_NAME_CHARACTERS, MAX_UNFOLDING = 1 << 26, 16
 HINT = "does ninja read it?"
 
 
@@ -133,6 +135,15 @@ class Manifest:
     edges: list[Edge] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     scope: Scope = field(default_factory=Scope)
+    n_characters: int = 0
+
+    def add(self, edge: Edge, most: int) -> None:
+        """Add an edge. EtraceError when all names have more than `most` characters."""
+        self.n_characters += sum(map(len, edge.outputs + edge.implicit_outputs))
+        self.n_characters += sum(map(len, edge.inputs + edge.implicit + edge.order_only))
+        if self.n_characters > most:
+            raise EtraceError(f"build.ninja: its names have more than {most} characters", HINT)
+        self.edges.append(edge)
 
 
 def read(directory: Path, name: str) -> Manifest:
@@ -176,7 +187,8 @@ class _Reader:
     def _statement(self, path: Path, line: str, block: Mapping[str, str], scope: Scope) -> None:
         word, _, rest = line.partition(" ")
         if word == "build":
-            self._manifest.edges.append(_edge(path, rest, block, scope))
+            most = max(LEAST_NAME_CHARACTERS, MAX_UNFOLDING * self._n_characters)
+            self._manifest.add(_edge(path, rest, block, scope), most)
         elif word == "rule":
             scope.rules[rest.strip()] = block
         elif word in ("include", "subninja"):

@@ -76,14 +76,15 @@ def _rules(
         outputs = edge.outputs + edge.implicit_outputs
         more: set[str] = set()
         if edge.value("deps"):
-            more.update(name for output in outputs for name in learned.get(output, ()))
+            more.update(*(learned.get(output, ()) for output in dict.fromkeys(outputs)))
         elif depfile := edge.value("depfile", is_escaped=False):
             more.update(dependency_files.inputs(directory / depfile))
         is_always = edge.is_phony and not (edge.inputs or edge.implicit or edge.order_only)
-        for output in outputs:
-            also = tuple(name for name in outputs if name != output)
+        needs, inputs = edge.inputs + edge.implicit, tuple(sorted(more))
+        also = outputs if len(outputs) > 1 else ()
+        for output in outputs:  # they share their lists
             yield output, Rule(
-                output, edge.inputs + edge.implicit, edge.order_only, tuple(sorted(more)), also,
+                output, needs, edge.order_only, inputs, also,
                 # of an alias, only the inputs count
                 is_target=not edge.is_phony, has_recipe=not edge.is_phony,
                 is_phony=is_always and not lexists(absolute(str(directory), output)),

@@ -69,7 +69,7 @@ class Rules:
         return self._memory[key]
 
     def _walk(self, targets: Iterable[str], *, order_only: bool) -> Iterator[str]:
-        todo, seen = list(targets), set[str]()
+        todo, seen, together = list(targets), set[str](), set[int]()
         while todo:
             path = todo.pop()
             if path in seen:
@@ -78,9 +78,10 @@ class Rules:
             yield path
             if (rule := self.by_path.get(path)) is None:
                 continue
-            todo += map(self.path, rule.needs)
-            todo += map(self.path, rule.also)
-            todo += map(self.path, rule.order_only if order_only else rule.learned)
+            for names in (rule.needs, rule.also, rule.order_only if order_only else rule.learned):
+                if id(names) not in together:  # targets of one edge share it
+                    together.add(id(names))
+                    todo += map(self.path, names)
 
 
 _real = cache(realpath)
