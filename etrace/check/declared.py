@@ -36,7 +36,8 @@ from etrace.sandbox.run import Allowed, Limits, run
 REFUSED = ("its make is not run", "run etrace check as that user")
 NAMES = ("make", "gmake")
 ROOT = 0
-FOREIGN = "another user owns it or may change it, and root reads nothing of others"
+FOREIGN = "another user owns it, and root reads no makefiles of others"
+PLAIN = "root's make reads only plain files that nobody else owns or may write"
 #: in a make with Guile, whose programs no sandbox was made for
 GUILE = (b"libguile-", b"scm_init_guile")
 #: what make prints of a command that the sandbox did not let it execute (native/sandbox/filter.c)
@@ -161,7 +162,7 @@ def _ask_one(
     except UntrustedError as error:
         return f"not run: {error}"
     if done.denied and os.geteuid() == ROOT:
-        return f"{done.denied[0]} is not read: {FOREIGN}"
+        return f"{done.denied[0]} is not read: {PLAIN}"
     if not runs_shell and _has_missed_a_shell(done.stderr):
         return "its makefiles call $(shell): --run-shell lets them"
     if stopped := _stopped(done.stderr):
