@@ -19,7 +19,8 @@ SPEAK = {
     "native/bpf/execution.c", "native/capture/capture.h", "native/capture/program.h",
     "native/preload/collector/build.c", "native/preload/library/calls.h",
     "native/ptrace/task/filter.c", "native/ptrace/event/exec.c", "native/ptrace/event/process.c",
-    "native/sandbox/filter.c", "native/sandbox/user.c", "native/windows/text/spec.c",
+    "native/sandbox/answer.c", "native/sandbox/filter.c", "native/sandbox/user.c",
+    "native/windows/text/spec.c",
     "etrace/cli/serve/worker.py",
 }  # fmt: skip
 
