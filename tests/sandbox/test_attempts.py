@@ -47,15 +47,6 @@ def attempts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_once(tmp_path_factory, "attempts", make) / "attempts"
 
 
-@pytest.fixture
-def open_folder(tmp_path: Path) -> Path:
-    """A folder that every user can reach."""
-    for each in (tmp_path, *tmp_path.parents):
-        if each.stat().st_uid == os.geteuid() and each != Path("/tmp"):
-            each.chmod(each.stat().st_mode | 0o011)
-    return tmp_path
-
-
 @contextlib.contextmanager
 def field(folder: Path, user: int | None) -> Iterator[tuple[Path, int]]:
     """The files of the attempts, and a process of the same user."""
