@@ -258,7 +258,7 @@ static void put_outside(const struct event *event)
 	struct etrace_text path = strings_next(&strings);
 
 	if (!process || !process->intent || process->intent->head.args[2] == HIDDEN_OUTSIDE)
-		unseen_add_outside(&path);
+		unseen_add_outside((pid_t)event->head.pid, &path);
 	else
 		process->intent->head.args[2] = HIDDEN_OUTSIDE;
 }

@@ -254,7 +254,7 @@ void execution_settle(struct process *process)
 	path = strings_next(&strings);
 	cwd = strings_next(&strings);
 	list = take_list(&strings, event->head.args[0], &n);
-	unseen_add(&path, event->head.args[2], &interpreter);
+	unseen_add(process->pid, &path, event->head.args[2], &interpreter);
 	process_set_cwd(process, cwd.text, cwd.len);
 	data[0] = name_text(&interpreter);
 	data[1] = path;

@@ -25,13 +25,13 @@ void library_release(void);
 enum hidden { HIDDEN_NOT, HIDDEN_NO_LIBRARY, HIDDEN_OUTSIDE };
 
 /* One execution; `interpreter` becomes the program that the kernel loaded for `path`. */
-void unseen_add(const struct etrace_text *path, int hidden, struct name *interpreter);
+void unseen_add(pid_t pid, const struct etrace_text *path, int hidden, struct name *interpreter);
 
 /* One that was loaded and recorded nothing: it makes its own system calls. */
 void unseen_add_silent(const char *path);
 
 /* One that cannot open the shared memory: it is in another namespace. */
-void unseen_add_outside(const struct etrace_text *path);
+void unseen_add_outside(pid_t pid, const struct etrace_text *path);
 
 /* Warn once for each kind, with the names. */
 void unseen_report(void);

@@ -22,6 +22,7 @@
 
 #define SHOWN_BYTES 300
 #define HEAD_BYTES 4096
+#define MAX_LATE 256
 
 enum reason {
 	REASON_STATIC,
@@ -39,6 +40,24 @@ static struct {
 	char names[SHOWN_BYTES];
 	bool is_cut;
 } unseen[N_REASONS];
+
+/* Processes whose last program was counted without a reason: the reason may come late. */
+static struct {
+	pid_t pids[MAX_LATE];
+	size_t n;
+} unexplained;
+
+static bool take_unexplained(pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < MAX_LATE; i++)
+		if (unexplained.pids[i] == pid) {
+			unexplained.pids[i] = 0;
+			return true;
+		}
+	return false;
+}
 
 static bool has_interpreter(const char *head, size_t n, int class)
 {
@@ -140,7 +159,7 @@ static void add_name(enum reason reason, const struct etrace_text *path)
 		sprintf(names + len, "%s%s", len ? ", " : "", name);
 }
 
-void unseen_add(const struct etrace_text *path, int hidden, struct name *interpreter)
+void unseen_add(pid_t pid, const struct etrace_text *path, int hidden, struct name *interpreter)
 {
 	enum reason reason;
 
@@ -148,6 +167,8 @@ void unseen_add(const struct etrace_text *path, int hidden, struct name *interpr
 	reason = find_reason(interpreter);
 	if (hidden)
 		reason = hidden == HIDDEN_OUTSIDE ? REASON_OUTSIDE : REASON_UNREADABLE;
+	if (reason == REASON_UNKNOWN)
+		unexplained.pids[unexplained.n++ % MAX_LATE] = pid;
 	unseen[reason].n++;
 	add_name(reason, path);
 }
@@ -158,8 +179,10 @@ void unseen_add_silent(const char *path)
 	add_name(REASON_SILENT, &(struct etrace_text){ path, strlen(path) });
 }
 
-void unseen_add_outside(const struct etrace_text *path)
+void unseen_add_outside(pid_t pid, const struct etrace_text *path)
 {
+	if (take_unexplained(pid)) /* it ended before its message was read */
+		unseen[REASON_UNKNOWN].n--;
 	unseen[REASON_OUTSIDE].n++;
 	add_name(REASON_OUTSIDE, path);
 }
