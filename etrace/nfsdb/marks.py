@@ -172,11 +172,24 @@ def is_marked(path: str | Path) -> bool:
 
 
 def keep_all(paths: Sequence[str]) -> bool:
-    """Return whether all these files are marked, and mark them by their content, too."""
-    are_marked = all(map(is_marked, paths))
-    for path in paths if are_marked else ():
-        mark(path)
-    return are_marked and bool(paths)
+    """Return whether all these files are marked; new captures are marked by their content then."""
+    return bool(paths) and all(map(_keep, paths))
+
+
+def _keep(path: str) -> bool:
+    """See keep_all(); the content is read once."""
+    if (at := open_marks()) is None:
+        return False
+    try:
+        is_new = _is_there(_name_of(os.stat(path)), at)
+    except OSError:
+        return False
+    finally:
+        os.close(at)
+    if not is_new:
+        return is_marked(path)
+    mark(path)
+    return True
 
 
 def _digest(fd: int) -> str:
