@@ -203,19 +203,24 @@ static void put_bits(struct code *code, int call, unsigned int argument, uint32_
 	end_call(code, begin);
 }
 
+/* A call that opens a file: the bits of `mask` of its flags are loaded. NO_CALL matches no call. */
+static unsigned short begin_opening(struct code *code, int call, unsigned int argument, uint32_t mask)
+{
+	unsigned short begin = begin_call(code, call);
+
+	put_load_argument(code, argument);
+	put(code, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+	return begin;
+}
+
 /*
  * A file that is truncated without being opened for writing: Landlock sees that only since version 3.
  * Access mode 3 (for ioctl alone) truncates as well.
  */
 static void put_open(struct code *code, int call, unsigned int argument)
 {
-	unsigned short begin;
+	unsigned short begin = begin_opening(code, call, argument, O_TRUNC | O_ACCMODE);
 
-	if (call == NO_CALL)
-		return;
-	begin = begin_call(code, call);
-	put_load_argument(code, argument);
-	put(code, BPF_ALU | BPF_AND | BPF_K, O_TRUNC | O_ACCMODE, 0, 0);
 	put(code, BPF_JMP | BPF_JEQ | BPF_K, O_TRUNC | O_RDONLY, 0, 1);
 	put_return(code, error(EACCES));
 	put(code, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE, 0, 0);
@@ -291,13 +296,8 @@ static long install(struct code *code, unsigned int flags)
 /* Whatever is opened to be read only: the program gets the file that the supervisor looked at. */
 static void put_reading(struct code *code, int call, unsigned int argument)
 {
-	unsigned short begin;
+	unsigned short begin = begin_opening(code, call, argument, O_ACCMODE);
 
-	if (call == NO_CALL)
-		return;
-	begin = begin_call(code, call);
-	put_load_argument(code, argument);
-	put(code, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE, 0, 0);
 	put(code, BPF_JMP | BPF_JEQ | BPF_K, O_RDONLY, 0, 1);
 	put_return(code, SECCOMP_RET_USER_NOTIF);
 	end_call(code, begin);
