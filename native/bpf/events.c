@@ -270,7 +270,7 @@ static void join_name(struct name *name, const struct etrace_text *directory, co
 
 /* The name before string `number` of a record, which is its directory. */
 static void find_name(struct name *name, const struct record *record, size_t number,
-		      const struct etrace_text *strings, int root)
+		      const struct etrace_text *strings, const struct viewer *viewer)
 {
 	const struct etrace_text *text = &strings[number - 1];
 
@@ -278,7 +278,7 @@ static void find_name(struct name *name, const struct record *record, size_t num
 		name_join_last(name, &strings[number], text);
 	} else {
 		name_join(name, &strings[number], text);
-		name_resolve_directories(name, root);
+		name_resolve_directories(name, viewer);
 	}
 }
 
@@ -289,19 +289,19 @@ static void put_pair(struct traced *task, const struct record *record, const str
 	bool follows = !is_rename && record->values[2] & (AT_SYMLINK_FOLLOW | AT_EMPTY_PATH);
 	bool done = !record->values[0];
 	u64 now = record->time_ns;
-	int root = traced_root(task, record);
+	struct viewer viewer = traced_viewer(task, record);
 	struct name from, to;
 
 	if (follows) {
 		join_name(&from, &strings[1], &strings[0], true);
-		if (!name_resolve(&from, root))
-			name_resolve_directories(&from, root);
+		if (!name_resolve(&from, &viewer))
+			name_resolve_directories(&from, &viewer);
 	} else {
-		find_name(&from, record, 1, strings, root);
+		find_name(&from, record, 1, strings, &viewer);
 	}
-	find_name(&to, record, 3, strings, root);
+	find_name(&to, record, 3, strings, &viewer);
 	if (!(record->unread & 1) && (done || record->found & RECORD_TARGET_FOUND ||
-				      (!(record->found & RECORD_TARGET_ABSENT) && name_exists(&from, root))))
+				      (!(record->found & RECORD_TARGET_ABSENT) && name_exists(&from, &viewer))))
 		put_name(task, now,
 			 is_rename ? (has_flags ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM) :
 				     (has_flags ? ETRACE_EV_LINKAT_FROM : ETRACE_EV_LINK_FROM),
@@ -315,15 +315,15 @@ static void put_pair(struct traced *task, const struct record *record, const str
 static void put_symlink(struct traced *task, const struct record *record, const struct etrace_text *strings)
 {
 	struct etrace_text data[3] = { strings[0], { NULL, 0 }, { NULL, 0 } };
-	int root = traced_root(task, record);
+	struct viewer viewer = traced_viewer(task, record);
 	struct name link, resolved;
 
-	find_name(&link, record, 2, strings, root);
+	find_name(&link, record, 2, strings, &viewer);
 	if (record->found & RECORD_TARGET_FOUND) {
 		data[1] = strings[3];
 	} else if (!(record->found & RECORD_TARGET_ABSENT)) {
 		resolved = link;
-		if (name_resolve_older(&resolved, root, record->time_ns))
+		if (name_resolve_older(&resolved, &viewer, record->time_ns))
 			data[1] = name_text(&resolved);
 	}
 	data[2] = name_text(&link);
@@ -334,7 +334,7 @@ static void put_symlink(struct traced *task, const struct record *record, const 
 static void put_mount(struct traced *task, const struct record *record, const struct etrace_text *strings)
 {
 	bool is_mount = record->kind == RECORD_MOUNT;
-	int root = traced_root(task, record);
+	struct viewer viewer = traced_viewer(task, record);
 	u64 now = record->time_ns;
 	struct etrace_text data[3] = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
 	struct name target;
@@ -345,7 +345,7 @@ static void put_mount(struct traced *task, const struct record *record, const st
 		name_join(&target, &strings[3], &nothing);
 	} else {
 		name_join(&target, &strings[3], &strings[2]);
-		found = !(record->found & RECORD_TARGET_ABSENT) && name_resolve(&target, root);
+		found = !(record->found & RECORD_TARGET_ABSENT) && name_resolve(&target, &viewer);
 	}
 	if (is_mount) {
 		data[0] = record->values[2] & 1 ? strings[0] : data[0];
@@ -465,6 +465,9 @@ static void put_record(struct traced *task, const struct record *record, const c
 	case RECORD_ROOT:
 		traced_take_root(task);
 		break;
+	case RECORD_RIGHTS:
+		traced_note_rights(task, record, strings);
+		break;
 	case RECORD_ADOPTED: /* it has been added */
 		break;
 	case RECORD_IO_URING:
@@ -488,5 +491,9 @@ void events_put(const struct record *record, const char *text, size_t n)
 	}
 	if (task)
 		task->cpu = record->cpu;
+	if (task && record->lost) /* there may have been others since */
+		traced_forget_rights(task);
 	put_record(task, record, text, n);
+	if (record->kind != RECORD_RIGHTS && (task = traced_find(record->task)))
+		traced_forget_rights(task);
 }

@@ -3,8 +3,10 @@
  * A program was loaded -> Close (close-on-exec), Comm, New_proc and its strings. The record of the
  * execution comes first; the arguments and the environment follow it in pieces.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bpf/trace.h"
 #include "capture/options.h"
@@ -28,6 +30,9 @@ struct execution {
 	struct etrace_text cwd;
 	struct etrace_text comm;
 	struct list lists[N_LISTS];
+	struct rights rights; /* when it began */
+	int root; /* held, or -1: that of this process */
+	bool sees_files; /* these are known */
 	char strings[2 * PATH_MAX];
 };
 
@@ -39,6 +44,8 @@ void execution_free(struct traced *task)
 		return;
 	free(execution->lists[ARGUMENTS].text);
 	free(execution->lists[ENVIRONMENT].text);
+	if (execution->root >= 0)
+		close(execution->root);
 	free(execution);
 	task->execution = NULL;
 }
@@ -90,7 +97,8 @@ static void put_execution(struct traced *task)
 	etrace_prefix_init(&prefix, task->upid, task->cpu, execution->time_ns);
 	texts = split(&execution->lists[ARGUMENTS], &n);
 	trace_put_execution(&prefix, data, texts, n);
-	response_add(task->upid, task->pid, texts, n, execution->cwd.text, task->root != NULL);
+	response_add(task->upid, texts, n, execution->cwd.text, execution->sees_files ? &execution->rights : NULL,
+		     execution->root);
 	if (options.environment) {
 		texts = split(&execution->lists[ENVIRONMENT], &n);
 		environment_add(task->upid, texts, n);
@@ -128,7 +136,7 @@ static struct etrace_text name_below_descriptor(const struct etrace_text *name)
 
 /* A name that a program was found by: its directories resolved, or the file itself. */
 static void find_name(struct name *name, const struct traced *task, const struct etrace_text *text,
-		      const struct etrace_text *cwd, const struct etrace_text *file, int root)
+		      const struct etrace_text *cwd, const struct etrace_text *file, const struct viewer *viewer)
 {
 	struct etrace_text below = name_below_descriptor(text);
 
@@ -139,7 +147,7 @@ static void find_name(struct name *name, const struct traced *task, const struct
 	else
 		name_join(name, cwd, text);
 	if (name->len != file->len || memcmp(name->text, file->text, file->len)) /* or it is resolved */
-		name_resolve_directories(name, root);
+		name_resolve_directories(name, viewer);
 }
 
 static struct etrace_text keep(char **at, const char *end, const struct etrace_text *text)
@@ -154,9 +162,20 @@ static struct etrace_text keep(char **at, const char *end, const struct etrace_t
 	return kept;
 }
 
+/* Its response files are read when its arguments have come, as it sees them now. */
+static void note_view(struct execution *execution, const struct viewer *viewer)
+{
+	execution->root = viewer->root < 0 ? -1 : fcntl(viewer->root, F_DUPFD_CLOEXEC, 0);
+	execution->sees_files = !viewer->is_lost && (viewer->rights || geteuid() != 0) &&
+				(execution->root >= 0) == (viewer->root >= 0);
+	memset(&execution->rights, 0, sizeof(execution->rights));
+	if (viewer->rights)
+		execution->rights = *viewer->rights;
+}
+
 void execution_begin(struct traced *task, const struct record *record, const struct etrace_text *strings)
 {
-	int root = traced_root(task, record);
+	struct viewer viewer = traced_viewer(task, record);
 	struct execution *execution;
 	char *at;
 	size_t i;
@@ -166,16 +185,17 @@ void execution_begin(struct traced *task, const struct record *record, const str
 	task->leader = task->key; /* a thread that executes is the first of its process */
 	execution = must_alloc(sizeof(*execution));
 	memset(execution->lists, 0, sizeof(execution->lists));
+	note_view(execution, &viewer);
 	execution->time_ns = record->time_ns;
 	execution->cpu = record->cpu;
 	at = execution->strings;
 	execution->cwd = keep(&at, execution->strings + sizeof(execution->strings), &strings[3]);
 	execution->comm = keep(&at, execution->strings + sizeof(execution->strings), &strings[4]);
-	find_name(&execution->program, task, &strings[0], &strings[3], &strings[2], root);
+	find_name(&execution->program, task, &strings[0], &strings[3], &strings[2], &viewer);
 	if (strings[1].len == strings[0].len && !memcmp(strings[0].text, strings[1].text, strings[0].len))
 		execution->interpreter = execution->program;
 	else
-		find_name(&execution->interpreter, task, &strings[1], &strings[3], &strings[2], root);
+		find_name(&execution->interpreter, task, &strings[1], &strings[3], &strings[2], &viewer);
 	for (i = 0; i < N_LISTS; i++) {
 		execution->lists[i].size = (size_t)record->values[i];
 		execution->lists[i].text = must_alloc(execution->lists[i].size + 1);

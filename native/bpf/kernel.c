@@ -26,6 +26,7 @@
 #include "capture.skel.h"
 
 #include "bpf/calls.h"
+#include "bpf/slot.h"
 
 #define LOG_STATS 4 /* of the verifier: what it has processed */
 #define NO_CALL (-1)
@@ -71,15 +72,19 @@ static void set_kind(size_t table, int number, enum call_kind kind)
 /* The kernel takes a power of two, of whole pages, below 2 GB. */
 #define LEAST_BUFFER (1u << 18)
 #define LARGEST_BUFFER (1u << 30)
+#define LARGEST_WITHOUT_ROOT (64u << 20)
 #define MOST_WAKE (1u << 20)
 
 static unsigned int buffer_bytes(void)
 {
 	unsigned long long wanted = (unsigned long long)options.buffer_kib * 1024;
+	unsigned int largest = getuid() == 0 ? LARGEST_BUFFER : LARGEST_WITHOUT_ROOT;
 	unsigned int bytes = LEAST_BUFFER;
 
-	while (bytes < wanted && bytes < LARGEST_BUFFER)
+	while (bytes < wanted && bytes < largest)
 		bytes *= 2;
+	if (bytes < wanted && getuid() != 0)
+		say("--buffer-size: %u KiB is the most without root", bytes / 1024);
 	return bytes;
 }
 
@@ -224,8 +229,12 @@ static const char *reason(int error)
 
 const char *kernel_start(void)
 {
-	int error = load();
+	const char *refusal = slot_take();
+	int error;
 
+	if (refusal)
+		return refusal;
+	error = load();
 	if (!error)
 		error = -capture__attach(programs);
 	if (error) {

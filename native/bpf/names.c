@@ -2,7 +2,7 @@
 /*
  * Names that a task gave to rename, link and the like, or that a program was executed by. The kernel's
  * record has the directory that a name starts from; what lies between is looked up here, a moment after
- * the call. A directory that is gone by then is taken as it was written.
+ * the call, with the rights that the task had. A directory that is gone by then is taken as it was written.
  */
 #include "bpf/trace.h"
 
@@ -65,10 +65,16 @@ void name_join_last(struct name *name, const struct etrace_text *directory, cons
 	append(name, text->text + begin, end - begin);
 }
 
-/* `root`: the directory that names are looked up from, or -1 for that of this process. */
-static int open_name(const char *text, int flags, int root)
+/* A thread that opens it begins with the rights that are taken here. */
+static int open_name(const char *text, int flags, const struct viewer *viewer)
 {
-	return open_in_time(text, flags | O_PATH | O_CLOEXEC, root);
+	int fd;
+
+	if (viewer->is_lost || !rights_take(viewer->rights))
+		return -1;
+	fd = open_in_time(text, flags | O_PATH | O_CLOEXEC, viewer->root);
+	rights_return();
+	return fd;
 }
 
 static ssize_t read_fd_link(int fd, char text[PATH_MAX])
@@ -101,10 +107,10 @@ static bool path_of(int fd, int root, struct name *name)
 	return true;
 }
 
-bool name_resolve(struct name *name, int root)
+bool name_resolve(struct name *name, const struct viewer *viewer)
 {
-	int fd = open_name(name->text, 0, root);
-	bool done = fd >= 0 && path_of(fd, root, name);
+	int fd = open_name(name->text, 0, viewer);
+	bool done = fd >= 0 && path_of(fd, viewer->root, name);
 
 	if (fd >= 0)
 		close(fd);
@@ -123,9 +129,9 @@ static u64 to_realtime(u64 monotonic)
 	return (u64)real.tv_sec * 1000000000u + (u64)real.tv_nsec - (now - monotonic);
 }
 
-bool name_resolve_older(struct name *name, int root, u64 time_ns)
+bool name_resolve_older(struct name *name, const struct viewer *viewer, u64 time_ns)
 {
-	int fd = open_name(name->text, 0, root);
+	int fd = open_name(name->text, 0, viewer);
 	struct statx st;
 	bool done;
 
@@ -134,14 +140,14 @@ bool name_resolve_older(struct name *name, int root, u64 time_ns)
 	done = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &st) == 0 &&
 	       (!(st.stx_mask & STATX_BTIME) ||
 		(u64)st.stx_btime.tv_sec * 1000000000u + st.stx_btime.tv_nsec + TICK_NS < to_realtime(time_ns)) &&
-	       path_of(fd, root, name);
+	       path_of(fd, viewer->root, name);
 	close(fd);
 	return done;
 }
 
-bool name_exists(const struct name *name, int root)
+bool name_exists(const struct name *name, const struct viewer *viewer)
 {
-	int fd = open_name(name->text, O_NOFOLLOW, root);
+	int fd = open_name(name->text, O_NOFOLLOW, viewer);
 
 	if (fd >= 0)
 		close(fd);
@@ -232,7 +238,7 @@ static void follow_known(struct name *name)
 		set(name, "/", 1);
 }
 
-void name_resolve_directories(struct name *name, int root)
+void name_resolve_directories(struct name *name, const struct viewer *viewer)
 {
 	struct name directory;
 	char *slash;
@@ -243,12 +249,12 @@ void name_resolve_directories(struct name *name, int root)
 	if (!slash || !slash[1])
 		return;
 	if (is_dots(slash + 1)) {
-		if (!name_resolve(name, root))
+		if (!name_resolve(name, viewer))
 			follow_known(name);
 		return;
 	}
 	set(&directory, name->text, slash == name->text ? 1 : (size_t)(slash - name->text));
-	if (!name_resolve(&directory, root)) {
+	if (!name_resolve(&directory, viewer)) {
 		follow_known(name);
 		return;
 	}

@@ -32,6 +32,8 @@ enum record_kind {
 	RECORD_IO_URING,
 	RECORD_PRIVATE, /* the task has become what the user may not watch, and is not traced any more */
 	RECORD_ROOT, /* the task has another root directory or mount namespace from here on */
+	RECORD_RIGHTS, /* fsuid and fsgid << 32, uid and gid << 32, whether it may read all, groups or -1; groups, struct record_root.
+			* They are those of the task at its next record, whose names may have to be looked up. */
 };
 
 /* `form` of RECORD_RENAME and RECORD_LINK. */
@@ -78,6 +80,15 @@ struct record_usage {
 	s64 voluntary;
 	s64 forced;
 };
+
+/* The root directory of a task, by what statx() says of it, too. */
+struct record_root {
+	u64 inode;
+	u32 mount;
+	u32 is_mounted; /* it is the root of this mount */
+};
+
+#define RECORD_MOST_GROUPS 256 /* as RIGHTS_MOST_GROUPS */
 
 /* Why something is not in the trace; one count for each processor. */
 enum loss { LOSS_RING_FULL, LOSS_TASKS_FULL, LOSS_MISSED, N_LOSSES };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/options.h"
@@ -78,6 +79,7 @@ void traced_remove(struct traced *task)
 	execution_free(task);
 	free(task->closing);
 	free((char *)task->exec_name.text);
+	traced_forget_rights(task);
 	free(task);
 }
 
@@ -95,6 +97,26 @@ void traced_for_each(void (*visit)(struct traced *task))
 	}
 }
 
+/* What statx() and the kernel's record both say of a directory. */
+static bool know(int fd, struct record_root *known_by)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &st) < 0 ||
+	    !(st.stx_mask & STATX_MNT_ID))
+		return false;
+	known_by->inode = st.stx_ino;
+	known_by->mount = (u32)st.stx_mnt_id;
+	known_by->is_mounted = (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+	return true;
+}
+
+/* A file system may show other numbers of inodes than it has: the root of a mount is known without. */
+static bool is_same(const struct record_root *a, const struct record_root *b)
+{
+	return a->mount == b->mount && a->is_mounted == b->is_mounted && (a->is_mounted || a->inode == b->inode);
+}
+
 void traced_take_root(struct traced *task)
 {
 	char name[PROC_NAME_MAX];
@@ -107,17 +129,72 @@ void traced_take_root(struct traced *task)
 		return;
 	drop_root(task);
 	root = must_alloc(sizeof(*root));
-	*root = (struct root){ 1, fd };
+	memset(root, 0, sizeof(*root));
+	root->refs = 1;
+	root->fd = fd;
+	if (!know(fd, &root->known_by)) {
+		close(fd);
+		free(root);
+		return;
+	}
 	task->root = root;
 }
 
-int traced_root(struct traced *task, const struct record *record)
+/* ---- rights ---- */
+
+static unsigned int low(s64 value)
 {
+	return (unsigned int)value;
+}
+
+static unsigned int high(s64 value)
+{
+	return (unsigned int)((u64)value >> 32);
+}
+
+void traced_note_rights(struct traced *task, const struct record *record, const struct etrace_text strings[2])
+{
+	const s64 *values = record->values;
+	struct task_rights *noted = task->rights;
+
+	if (values[3] < 0 || strings[0].len > sizeof(noted->rights.groups) ||
+	    strings[1].len != sizeof(noted->root)) {
+		traced_forget_rights(task);
+		return;
+	}
+	if (!noted)
+		noted = task->rights = must_alloc(sizeof(*noted));
+	rights_set(&noted->rights, low(values[0]), high(values[0]), low(values[1]), high(values[1]), values[2]);
+	noted->rights.n_groups = strings[0].len / sizeof(noted->rights.groups[0]);
+	memcpy(noted->rights.groups, strings[0].text, strings[0].len);
+	memcpy(&noted->root, strings[1].text, sizeof(noted->root));
+}
+
+void traced_forget_rights(struct traced *task)
+{
+	free(task->rights);
+	task->rights = NULL;
+}
+
+/* Whether the root directory that is held is the one of the record; the task may have another by now. */
+static bool has_root(const struct traced *task)
+{
+	return task->root && (!task->rights || is_same(&task->root->known_by, &task->rights->root));
+}
+
+struct viewer traced_viewer(struct traced *task, const struct record *record)
+{
+	struct viewer viewer = { -1, task->rights ? &task->rights->rights : NULL, false };
+
 	if (!(record->flags & RECORD_FOREIGN))
-		return -1;
-	if (!task->root)
+		return viewer;
+	if (!has_root(task))
 		traced_take_root(task);
-	return task->root ? task->root->fd : -1;
+	if (has_root(task))
+		viewer.root = task->root->fd;
+	else
+		viewer.is_lost = true;
+	return viewer;
 }
 
 size_t traced_count(void)

@@ -11,6 +11,7 @@
 #include "etrace_format.h"
 #include "bpf/record.h"
 #include "capture/capture.h"
+#include "capture/rights.h"
 #include "capture/written.h"
 
 /* ---- tasks.c: the tasks that live ---- */
@@ -19,6 +20,20 @@
 struct root {
 	unsigned int refs;
 	int fd;
+	struct record_root known_by;
+};
+
+/* How a task sees names at an event. */
+struct viewer {
+	int root; /* a directory, or -1: that of this process */
+	const struct rights *rights; /* NULL: unknown; root looks nothing up then */
+	bool is_lost; /* its root directory is not at hand: nothing is looked up */
+};
+
+/* What a task may do at its next record. */
+struct task_rights {
+	struct rights rights;
+	struct record_root root;
 };
 
 struct traced {
@@ -33,7 +48,8 @@ struct traced {
 	char *closing; /* bits of descriptors that are about to be closed, from `first_closing` on */
 	size_t n_closing;
 	s64 first_closing;
-	struct root *root; /* NULL: that of this process */
+	struct root *root; /* the last other than that of this process, or NULL */
+	struct task_rights *rights; /* at the next record, or NULL */
 	struct etrace_text exec_name; /* what the name of an execution starts from; absent */
 	struct record_usage usage; /* of a record whose execution or exit is to come */
 	bool has_usage;
@@ -56,8 +72,13 @@ size_t traced_count(void);
 /* Hold the root directory of a task: names in it can be looked up when the task is gone. */
 void traced_take_root(struct traced *task);
 
-/* Where names of a task are looked up: a descriptor, or -1: as this process does. */
-int traced_root(struct traced *task, const struct record *record);
+/* Note RECORD_RIGHTS: the groups, and the root directory. */
+void traced_note_rights(struct traced *task, const struct record *record, const struct etrace_text strings[2]);
+
+void traced_forget_rights(struct traced *task);
+
+/* How a task saw names at a record. */
+struct viewer traced_viewer(struct traced *task, const struct record *record);
 
 /* ---- names.c ---- */
 
@@ -75,19 +96,19 @@ void name_join(struct name *name, const struct etrace_text *directory, const str
 void name_join_last(struct name *name, const struct etrace_text *directory, const struct etrace_text *text);
 
 /* Resolve the directories and keep the last component; where these are gone, by what is known of them. */
-void name_resolve_directories(struct name *name, int root);
+void name_resolve_directories(struct name *name, const struct viewer *viewer);
 
 /* The build has made a symbolic link: names below it are understood when it is gone. */
 void name_note_link(const struct name *link, const struct etrace_text *target);
 
 /* Resolve everything; false when there is no such file. */
-bool name_resolve(struct name *name, int root);
+bool name_resolve(struct name *name, const struct viewer *viewer);
 
 /* The same, of a file that was there at a time, by CLOCK_MONOTONIC. */
-bool name_resolve_older(struct name *name, int root, u64 time_ns);
+bool name_resolve_older(struct name *name, const struct viewer *viewer, u64 time_ns);
 
 /* Whether there is something with this name, not followed. */
-bool name_exists(const struct name *name, int root);
+bool name_exists(const struct name *name, const struct viewer *viewer);
 
 static inline struct etrace_text name_text(const struct name *name)
 {

@@ -6,8 +6,9 @@
  * The loop queues names; a thread reads the files, because any of them may be on a file system that
  * a traced process serves. The loop holds the command until they are read, for at most PATIENCE_NS,
  * so that nobody removes them first on a loaded machine. The thread reads regular files only, with
- * the rights of the program's user and seen from the task's root directory, so that root does not
- * read files for a user who cannot. Files that are gone, too large or unread at the end are only
+ * the rights and from the root directory that the task had when the program began, so that root does
+ * not read files for a user who cannot; none for a set-uid program, whose arguments its caller chose.
+ * Files that are gone, too large or unread at the end are only
  * counted: gcc's stages show most of their content.
  *
  * Only arguments of tools (tool_is_named) count, not `npm install @x/y` and `curl -d @secret`.
@@ -23,7 +24,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,10 +42,8 @@
 struct request {
 	struct request *next;
 	s64 upid;
-	pid_t tid;
-	unsigned int uid; /* with whose rights they are read, when root traces */
-	unsigned int gid;
-	bool is_elsewhere; /* the task has another root directory or mount namespace */
+	struct rights rights; /* of the task, when its program began */
+	int root; /* its root directory, or -1: that of this process */
 	size_t size;	   /* of all this */
 	size_t n_names;
 	const char *names; /* one after the other, each with its end; after `cwd` */
@@ -54,84 +52,14 @@ struct request {
 
 /* ---- reading with the rights of a task ---- */
 
-static bool has_groups; /* root's, which could not be dropped */
-
-/* A number of the line of /proc/TID/status that begins with `key`: the one of the file system. */
-static bool read_id(FILE *status, const char *key, unsigned int *id)
-{
-	char line[256];
-
-	while (fgets(line, sizeof(line), status))
-		if (!strncmp(line, key, strlen(key)))
-			return sscanf(line + strlen(key), "%*u %*u %*u %u", id) == 1;
-	return false;
-}
-
-/* The user to read as when root reads: the task's, without groups. False when it is unknown. */
-static bool find_user(struct request *request)
-{
-	char name[PROC_NAME_MAX];
-	FILE *status;
-	bool known;
-
-	if (geteuid() != 0)
-		return true;
-	proc_name(name, request->tid, "status");
-	status = fopen(name, "re");
-	if (!status)
-		return false;
-	known = read_id(status, "Uid:", &request->uid) && read_id(status, "Gid:", &request->gid);
-	fclose(status);
-	return known;
-}
-
-/* For this thread only: the C library's function changes all threads. */
-static void drop_groups(void)
-{
-	has_groups = geteuid() == 0 && syscall(SYS_setgroups, 0, NULL) != 0;
-}
-
-/*
- * These calls report no failure, such as that of a root without CAP_SETUID; an invalid id changes
- * nothing and returns the present one. All that is traced has the groups of a tracer that cannot
- * drop them: then only root's own files are read.
- */
-static bool act_as_task(const struct request *request)
-{
-	if (geteuid() != 0)
-		return true;
-	setfsgid(request->gid);
-	setfsuid(request->uid);
-	return (unsigned int)setfsgid((gid_t)-1) == request->gid &&
-	       (unsigned int)setfsuid((uid_t)-1) == request->uid &&
-	       (!has_groups || request->uid == 0);
-}
-
-static void act_as_myself(void)
-{
-	if (geteuid() == 0) {
-		setfsuid(0);
-		setfsgid(getegid());
-	}
-}
-
 /* The name alone is opened first: opening a device may do something. */
 static int open_name(const struct request *request, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-	char name[PROC_NAME_MAX];
-	int root;
-	int fd;
 
-	if (!request->is_elsewhere)
+	if (request->root < 0)
 		return open(path, O_PATH | O_CLOEXEC);
-	proc_name(name, request->tid, "root");
-	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -1;
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	close(root);
-	return fd;
+	return (int)syscall(SYS_openat2, request->root, path, &how, sizeof(how));
 }
 
 static int open_regular(const struct request *request, const char *path, size_t max)
@@ -161,9 +89,10 @@ static ssize_t read_for_task(const struct request *request, const char *path, ch
 	ssize_t n = -1;
 	int fd = -1;
 
-	if (act_as_task(request))
-		fd = open_regular(request, path, max);
-	act_as_myself();
+	if (!rights_take(&request->rights))
+		return -1;
+	fd = open_regular(request, path, max);
+	rights_return();
 	if (fd < 0)
 		return -1;
 	while (len <= max && (n = read(fd, to + len, max + 1 - len)) > 0)
@@ -227,6 +156,13 @@ static void add_names(const struct request *request)
 	pthread_mutex_unlock(&lock);
 }
 
+static void request_free(struct request *request)
+{
+	if (request->root >= 0)
+		close(request->root);
+	free(request);
+}
+
 /* Names in a file come after those of the command. */
 static void serve_request(const struct request *request)
 {
@@ -259,13 +195,12 @@ static void *serve(void *nothing)
 {
 	struct request *request;
 
-	drop_groups();
 	for (;;) {
 		pthread_mutex_lock(&lock);
 		request = next_request();
 		pthread_mutex_unlock(&lock);
 		serve_request(request);
-		free(request);
+		request_free(request);
 	}
 	return nothing;
 }
@@ -354,12 +289,12 @@ static void ask(struct request *request)
 
 	if (!thread_state)
 		thread_state = start_thread();
-	if (thread_state > 0 && find_user(request) && put_in_queue(request)) {
+	if (thread_state > 0 && put_in_queue(request)) {
 		hold();
 		return;
 	}
 	miss(n);
-	free(request);
+	request_free(request);
 }
 
 /* The accepted names of a command: their number, total bytes, and bytes left. */
@@ -395,8 +330,20 @@ static void put_names(char *to, const struct etrace_text *arguments, size_t n_na
 	}
 }
 
-void response_add(s64 upid, pid_t tid, const struct etrace_text *arguments, size_t n,
-		  const char *cwd, bool is_elsewhere)
+bool response_is_wanted(const struct etrace_text *arguments, size_t n)
+{
+	size_t i;
+
+	if (!options.responses_path || !n || !tool_is_named(arguments[0].text, arguments[0].len))
+		return false;
+	for (i = 1; i < n; i++)
+		if (names_file(&arguments[i]))
+			return true;
+	return false;
+}
+
+void response_add(s64 upid, const struct etrace_text *arguments, size_t n, const char *cwd,
+		  const struct rights *rights, int root)
 {
 	size_t start = strlen(cwd) + 1;
 	struct request *request;
@@ -404,9 +351,13 @@ void response_add(s64 upid, pid_t tid, const struct etrace_text *arguments, size
 	size_t n_taken;
 	size_t size;
 
-	if (!options.responses_path || !n || !tool_is_named(arguments[0].text, arguments[0].len))
+	if (!response_is_wanted(arguments, n))
 		return;
 	n_taken = count_names(arguments, n, &size, &n_missed);
+	if (!rights || rights->is_raised) {
+		n_missed += n_taken;
+		n_taken = 0;
+	}
 	if (n_missed)
 		miss(n_missed);
 	if (!n_taken)
@@ -415,13 +366,18 @@ void response_add(s64 upid, pid_t tid, const struct etrace_text *arguments, size
 	request = must_alloc(size);
 	memset(request, 0, sizeof(*request));
 	request->upid = upid;
-	request->tid = tid;
-	request->is_elsewhere = is_elsewhere;
+	request->rights = *rights;
+	request->root = root < 0 ? -1 : fcntl(root, F_DUPFD_CLOEXEC, 0);
 	request->size = size;
 	request->n_names = n_taken;
 	request->names = request->cwd + start;
 	memcpy(request->cwd, cwd, start);
 	put_names(request->cwd + start, arguments, n_taken);
+	if (root >= 0 && request->root < 0) {
+		miss(n_taken);
+		free(request);
+		return;
+	}
 	ask(request);
 }
 

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from backends import BPF, need_root
+from trying import until
 
 from etrace.capture import features, registry
 from etrace.capture.bpf import backend
@@ -316,6 +319,80 @@ def test_a_program_file_with_two_capabilities_is_enough_for_a_user(
     done = start(BOTH)
     assert done.returncode == 0, done.stderr
     assert b"!New_proc|" in (work / "trace").read_bytes()
+
+
+def start_as(user: int, words: list[str], work: Path) -> subprocess.Popen[str]:
+    """Start a capture of a command that waits for its input to end."""
+    return subprocess.Popen(
+        [*words, "-o", str(work / f"trace{time.monotonic_ns()}"), "--", "cat"], cwd=work,
+        user=user, group=user, extra_groups=[], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+
+
+def wait_for_command(capture: subprocess.Popen[str]) -> None:
+    """Wait until a capture has started its command, or has ended."""
+    children = Path(f"/proc/{capture.pid}/task/{capture.pid}/children")
+    until(lambda: capture.poll() is not None or children.read_text())
+
+
+@pytest.mark.root
+def test_users_have_two_captures_each_and_four_a_machine(
+    granted: Callable[[int], list[str]], public: Path
+) -> None:
+    """Each makes every system call of the machine slower, and takes memory of the kernel."""
+    need_root()
+    work = public / "work"
+    work.mkdir()
+    work.chmod(0o777)
+    words, refused, running = granted(BOTH), [], []
+    try:
+        for user in (NOBODY, NOBODY, NOBODY, 12345, 12345, 12345, 12346):
+            capture = start_as(user, words, work)
+            wait_for_command(capture)
+            if capture.poll() is None:
+                running.append(capture)
+            else:
+                refused.append(capture.communicate()[1])
+        assert len(running) == 4
+        assert [text.count("2 captures of yours") for text in refused] == [1, 1, 0]
+        assert "4 captures of users run already, the most for a machine" in refused[2]
+        running.pop().communicate()
+        again = start_as(12346, words, work)
+        assert again.communicate()[1] == ""
+        assert again.returncode == 0
+    finally:
+        for capture in running:
+            capture.communicate()
+
+
+@pytest.mark.root
+def test_a_lock_that_hides_captures_is_named(
+    granted: Callable[[int], list[str]], public: Path
+) -> None:
+    need_root()
+    work = public / "work"
+    work.mkdir()
+    work.chmod(0o777)
+    words = granted(BOTH)
+    with Path(words[0]).open("rb") as program:
+        fcntl.lockf(program, fcntl.LOCK_SH, 0, 0)
+        done = start_as(NOBODY, words, work)
+        assert f"process {os.getpid()} has locked the file" in done.communicate()[1]
+    assert start_as(NOBODY, words, work).communicate()[1] == ""
+
+
+@pytest.mark.root
+def test_without_root_the_buffer_has_a_limit(
+    granted: Callable[[int], list[str]], public: Path
+) -> None:
+    need_root()
+    work = public / "work"
+    work.mkdir()
+    work.chmod(0o777)
+    done = start_as(NOBODY, [*granted(BOTH), "--buffer-size", str(1 << 20)], work)
+    assert "etrace: --buffer-size: 65536 KiB is the most without root" in done.communicate()[1]
+    assert done.returncode == 0
 
 
 @pytest.mark.root

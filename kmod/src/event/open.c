@@ -96,16 +96,25 @@ static bool is_repeated(struct etrace_task *entry, u64 flags, const struct etrac
 
 /* ---- Open ---- */
 
-/* Absent when another thread has closed the descriptor already. */
-static __always_inline struct etrace_text opened_path(int fd, char *buf)
+#define OPEN_FOR (O_ACCMODE | O_APPEND)
+
+/*
+ * Absent when another thread has closed the descriptor already. `flags`: NULL, or what the task's
+ * memory says now. Another thread may have changed that, so how the file is open counts.
+ */
+static __always_inline struct etrace_text opened_path(int fd, char *buf, u64 *flags)
 {
 	struct etrace_file file = etrace_file_get(fd);
 	struct etrace_text text = { NULL, 0 };
 
-	if (file.file)
+	if (file.file) {
 		text = etrace_path_text(&file.file->f_path, buf, ETRACE_PATH_BYTES);
-	else
+		if (flags)
+			*flags = (*flags & ~(u64)OPEN_FOR) |
+				 (file.file->f_flags & OPEN_FOR);
+	} else {
 		etrace_count(ETRACE_COUNT_RACES);
+	}
 	etrace_file_put(file);
 	return text;
 }
@@ -125,7 +134,8 @@ static __always_inline void put_open(struct etrace_task *entry, const struct etr
 		etrace_defer(entry, call, &etrace_open);
 		return;
 	}
-	data[0] = opened_path(call->result, space->path);
+	data[0] = opened_path(call->result, space->path,
+			      call->kind == ETRACE_CALL_OPENAT2 ? &open.flags : NULL);
 	if (unread) {
 		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
 		data[1] = data[0];

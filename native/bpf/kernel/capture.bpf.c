@@ -145,7 +145,7 @@ static __always_inline void call_begins(u64 *ctx, bool is_again)
 		return;
 	}
 	if (kind != CALL_EXECVE && kind != CALL_EXECVEAT && kind != CALL_CLOSE_RANGE && kind != CALL_CLONE &&
-	    kind != CALL_CLONE3)
+	    kind != CALL_CLONE3 && kind != CALL_OPENAT2)
 		return;
 	pid = current_pid();
 	read_arguments(ctx[0], compat, args);
@@ -162,6 +162,12 @@ static __always_inline void call_begins(u64 *ctx, bool is_again)
 
 		bpf_probe_read_user(&clone, sizeof(clone), (void *)args[0]);
 		task->value = (s64)(clone.flags | clone.exit_signal);
+		break;
+	}
+	case CALL_OPENAT2: {
+		u64 flags;
+
+		task->value = bpf_probe_read_user(&flags, sizeof(flags), (void *)args[2]) ? -1 : (s64)flags;
 		break;
 	}
 	case CALL_EXECVE:
@@ -318,6 +324,7 @@ static __always_inline void executed(u64 *ctx, bool is_again)
 	}
 	if (wants_usage)
 		put_usage(key, pid, 1);
+	put_rights(key, pid);
 	scratch = record_begin(key, pid, RECORD_EXEC);
 	if (!scratch)
 		return;

@@ -46,12 +46,35 @@ struct qstr {
 	const unsigned char *name;
 };
 
-struct super_block {
-	unsigned long s_magic;
+typedef struct {
+	u32 val;
+} kuid_t, kgid_t;
+
+typedef struct {
+	u64 bits;
+} kernel_cap_t;
+
+struct user_namespace {
+	int level;
 };
+
+struct super_block {
+	unsigned long s_flags, s_magic;
+	struct user_namespace *s_user_ns;
+};
+
+struct inode_operations {
+	void *permission;
+};
+
+struct posix_acl;
 
 struct inode {
 	unsigned short i_mode;
+	kuid_t i_uid;
+	kgid_t i_gid;
+	struct posix_acl *i_acl;
+	const struct inode_operations *i_op;
 	unsigned long i_ino;
 	char *i_link;
 };
@@ -90,6 +113,28 @@ struct dentry {
 	struct super_block *d_sb;
 };
 
+struct uid_gid_map {
+	u32 nr_extents;
+};
+
+struct mnt_idmap___since_6_5 {
+	struct uid_gid_map uid_map;
+};
+
+struct mnt_idmap___before_6_5 {
+	struct user_namespace *owner;
+};
+
+struct mnt_idmap;
+
+struct vfsmount___since_6_2 {
+	struct mnt_idmap *mnt_idmap;
+};
+
+struct vfsmount___since_5_12 {
+	struct user_namespace *mnt_userns;
+};
+
 struct vfsmount {
 	struct dentry *mnt_root;
 };
@@ -101,6 +146,7 @@ struct mount {
 	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
 	struct list_head mnt_mounts, mnt_child;
+	int mnt_id;
 };
 
 struct path {
@@ -109,6 +155,7 @@ struct path {
 };
 
 struct file {
+	unsigned int f_flags;
 	struct path f_path;
 };
 
@@ -211,18 +258,17 @@ struct thread_info {
 	u32 status;
 };
 
-typedef struct {
-	u32 val;
-} kuid_t, kgid_t;
-
-typedef struct {
-	u64 bits;
-} kernel_cap_t;
+struct group_info {
+	int ngroups;
+	kgid_t gid[1];
+};
 
 struct cred {
-	kuid_t uid, euid, suid;
-	kgid_t gid, egid;
-	kernel_cap_t cap_permitted;
+	kuid_t uid, euid, suid, fsuid;
+	kgid_t gid, egid, fsgid;
+	kernel_cap_t cap_permitted, cap_effective;
+	struct group_info *group_info;
+	struct user_namespace *user_ns;
 };
 
 struct task_struct {

@@ -57,6 +57,16 @@ static __always_inline u32 take_last_directory(struct scratch *scratch, u32 numb
 #define O_CREAT 0100
 #define O_WRONLY 01
 #define O_TRUNC 01000
+#define O_ACCMODE 03
+#define O_APPEND 02000
+
+/* What openat2() was given, with how the file is open: the program may have written over its own structure. */
+static __always_inline u64 flags_of(u64 given, u64 file)
+{
+	u64 kept = O_ACCMODE | O_APPEND;
+
+	return file ? (given & ~kept) | (READ(struct file, file, f_flags) & kept) : given;
+}
 
 static __always_inline void put_open(struct task *task, const struct call *call)
 {
@@ -92,6 +102,7 @@ static __always_inline void put_open(struct task *task, const struct call *call)
 	case CALL_OPENAT2:
 		if (bpf_probe_read_user(how, sizeof(how), (void *)args[2]))
 			scratch->head.flags |= RECORD_UNREAD;
+		how[0] = flags_of(task->value < 0 ? how[0] : (u64)task->value, file);
 		dirfd = (int)args[0];
 		name = args[1];
 		break;
@@ -146,11 +157,13 @@ static __always_inline void put_pair(struct task *task, const struct call *call,
 {
 	const u64 *args = call->args;
 	bool is_at = call->kind != CALL_RENAME && call->kind != CALL_LINK;
-	struct scratch *scratch = record_begin(call->key, call->pid, record);
+	struct scratch *scratch;
 	u32 from = 0;
 	u32 to;
 	u32 at;
 
+	put_rights(call->key, call->pid);
+	scratch = record_begin(call->key, call->pid, record);
 	if (!scratch)
 		return;
 	scratch->head.values[0] = call->result;
@@ -177,6 +190,7 @@ static __always_inline void put_symlink(struct task *task, const struct call *ca
 
 	if (call->result < 0)
 		return;
+	put_rights(call->key, call->pid);
 	scratch = record_begin(call->key, call->pid, RECORD_SYMLINK);
 	if (!scratch)
 		return;
@@ -203,6 +217,7 @@ static __always_inline void put_mount(struct task *task, const struct call *call
 
 	if (!wants_mounts)
 		return;
+	put_rights(call->key, call->pid);
 	scratch = record_begin(call->key, call->pid, is_mount ? RECORD_MOUNT : RECORD_UMOUNT);
 	if (!scratch)
 		return;

@@ -8,6 +8,7 @@
 #define ETRACE_BPF_WALK_H
 
 #include "path.h"
+#include "rights.h"
 
 #define WALK_TEXT 4096
 #define WALK_PLACE(at) ((u32)(at) & (WALK_TEXT - 1))
@@ -249,6 +250,8 @@ __attribute__((noinline)) int walk_part(void)
 	len = part_len(at);
 	if (!len)
 		return WALK_FOUND;
+	if (!may_search(walk->mount, dentry))
+		return WALK_UNKNOWN;
 	walk->at = at + len;
 	if (len == 1 && walk->text[walk_place(at)] == '.')
 		return WALK_ON;
@@ -404,7 +407,7 @@ __attribute__((noinline)) int walk_last(u32 name, u32 len)
 	if (!scratch || !walk || !walk_take(walk, scratch, name, len))
 		return 0;
 	begin = last_part(len);
-	child = child_of(walk->dentry, begin, len - begin);
+	child = may_search(walk->mount, walk->dentry) ? child_of(walk->dentry, begin, len - begin) : 0;
 	if (!child)
 		return 0;
 	return READ(struct dentry, child, d_inode) ? RECORD_TARGET_FOUND : RECORD_TARGET_ABSENT;

@@ -286,6 +286,28 @@ static const struct etrace_text *strings_of(size_t at, size_t n)
 	return texts;
 }
 
+/* While the task is stopped, its rights and its root directory are those of the event. */
+static void add_responses(struct task *task, const struct etrace_text *arguments, const char *cwd)
+{
+	bool elsewhere = is_elsewhere(task);
+	char name[PROC_NAME_MAX];
+	struct rights rights;
+	bool known;
+	int root = -1;
+
+	if (!response_is_wanted(arguments, image.argc))
+		return;
+	known = rights_of_task(task->tid, &rights);
+	if (elsewhere) {
+		proc_name(name, task->tid, "root");
+		root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		known = known && root >= 0;
+	}
+	response_add(task->upid, arguments, image.argc, cwd, known ? &rights : NULL, root);
+	if (root >= 0)
+		close(root);
+}
+
 static void put_program(struct task *task, u64 now)
 {
 	struct path interpreter;
@@ -311,7 +333,7 @@ static void put_program(struct task *task, u64 now)
 	arguments = strings_of(image.argv, image.argc);
 	etrace_prefix_init(&prefix, task->upid, task->cpu, now);
 	trace_put_execution(&prefix, data, arguments, image.argc);
-	response_add(task->upid, task->tid, arguments, image.argc, cwd, is_elsewhere(task));
+	add_responses(task, arguments, cwd);
 	if (options.environment)
 		environment_add(task->upid, strings_of(image.envp, image.n_env), image.n_env);
 }

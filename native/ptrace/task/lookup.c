@@ -25,6 +25,7 @@
 
 #include "capture/proc.h"
 #include "capture/program.h"
+#include "capture/rights.h"
 #include "capture/signals.h"
 #include "task/memory.h"
 
@@ -47,6 +48,7 @@ struct lookup {
 	struct lookup *next_queued; /* in the queue of requests or of answers */
 	struct task *task; /* NULL: nobody wants the answer */
 	pid_t root_of; /* whose root directory, or 0 */
+	struct rights rights; /* with which it is looked up */
 	pid_t memory_of; /* whose string is brought in, or 0 */
 	u64 address;
 	int flags;
@@ -55,6 +57,9 @@ struct lookup {
 	bool is_noted; /* the loop continues without it */
 	char path[];
 };
+
+/* Of the tracer: for what does not go into the trace. */
+static const struct rights all_rights = { .reads_all = true };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
@@ -71,44 +76,48 @@ static size_t n_threads;
 static size_t n_idle;
 static size_t n_pending; /* only the loop uses it: answers that are to come */
 
-static int open_below(const char *path, int flags, u64 resolve, pid_t root_of)
+/* `root`: a directory that names do not lead out of, or AT_FDCWD. */
+static int open_name(const char *path, int flags, u64 resolve, int root)
 {
-	struct open_how how = { .flags = (u64)flags | O_PATH | O_CLOEXEC };
-	char name[PROC_NAME_MAX];
-	int root = AT_FDCWD;
+	struct open_how how = { .flags = (u64)flags | O_PATH | O_CLOEXEC, .resolve = resolve };
 	int fd;
 
-	how.resolve = resolve | (root_of ? RESOLVE_IN_ROOT : 0);
+	if (root == AT_FDCWD && !resolve)
+		fd = open(path, flags | O_PATH | O_CLOEXEC);
+	else
+		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	return fd < 0 ? -errno : fd;
+}
+
+/* As the task sees the name: below its root directory, with its rights. */
+static int open_as(const char *path, int flags, u64 resolve, pid_t root_of, const struct rights *rights)
+{
+	char name[PROC_NAME_MAX];
+	int root = AT_FDCWD;
+	int fd = -EACCES;
+
 	if (root_of) {
 		proc_name(name, root_of, "root");
 		root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (root < 0)
 			return -errno;
+		resolve |= RESOLVE_IN_ROOT;
 	}
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd < 0)
-		fd = -errno;
+	if (rights_take(rights)) {
+		fd = open_name(path, flags, resolve, root);
+		rights_return();
+	}
 	if (root_of)
 		close(root);
 	return fd;
 }
 
 /* -EAGAIN where the kernel would have to wait, or does not know. */
-static int open_cached(const char *path, int flags, pid_t root_of)
+static int open_cached(const char *path, int flags, pid_t root_of, const struct rights *rights)
 {
-	int fd = open_below(path, flags, RESOLVE_CACHED, root_of);
+	int fd = open_as(path, flags, RESOLVE_CACHED, root_of, rights);
 
 	return fd == -EINVAL || fd == -ENOSYS || fd == -EPERM ? -EAGAIN : fd;
-}
-
-static int open_waiting(const char *path, int flags, pid_t root_of)
-{
-	int fd;
-
-	if (root_of)
-		return open_below(path, flags, 0, root_of);
-	fd = open(path, flags | O_PATH | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
 }
 
 static void lookup_free(struct lookup *lookup)
@@ -139,7 +148,7 @@ static void answer(struct lookup *lookup)
 	if (lookup->memory_of)
 		memory_bring_in(lookup->memory_of, lookup->address);
 	else
-		lookup->fd = open_waiting(lookup->path, lookup->flags, lookup->root_of);
+		lookup->fd = open_as(lookup->path, lookup->flags, 0, lookup->root_of, &lookup->rights);
 	pthread_mutex_lock(&lock);
 	lookup->is_done = true;
 	if (lookup->is_noted)
@@ -211,13 +220,14 @@ static bool start_thread(void)
 	return started;
 }
 
-static struct lookup *lookup_create(const char *path, int flags, pid_t root_of)
+static struct lookup *lookup_create(const char *path, int flags, pid_t root_of, const struct rights *rights)
 {
 	size_t size = strlen(path) + 1;
 	struct lookup *lookup = must_alloc(sizeof(*lookup) + size);
 
 	memset(lookup, 0, sizeof(*lookup));
 	lookup->root_of = root_of;
+	lookup->rights = *rights;
 	lookup->flags = flags;
 	lookup->fd = -EINPROGRESS;
 	memcpy(lookup->path, path, size);
@@ -289,6 +299,7 @@ int lookup_open(struct task *task, const char *path, int flags, bool in_root)
 {
 	pid_t root_of = in_root ? task->tid : 0;
 	struct lookup *lookup;
+	struct rights rights;
 	int fd;
 
 	if (lookup_is_pending(task))
@@ -296,10 +307,12 @@ int lookup_open(struct task *task, const char *path, int flags, bool in_root)
 	lookup = find_answer(task, path, flags);
 	if (lookup)
 		return copy_answer(lookup);
-	fd = open_cached(path, flags, root_of);
+	if (!rights_of_task(task->tid, &rights))
+		return -EACCES;
+	fd = open_cached(path, flags, root_of, &rights);
 	if (fd != -EAGAIN)
 		return fd;
-	lookup = add_lookup(task, lookup_create(path, flags, root_of));
+	lookup = add_lookup(task, lookup_create(path, flags, root_of, &rights));
 	return ask(lookup, AT_ONCE_NS) ? copy_answer(lookup) : -EINPROGRESS;
 }
 
@@ -321,7 +334,7 @@ bool lookup_string(struct task *task, u64 address)
 		return false;
 	if (was_brought_in(task, address) || memory_is_there(task, address, MEMORY_CHUNK))
 		return true;
-	lookup = add_lookup(task, lookup_create("", 0, 0));
+	lookup = add_lookup(task, lookup_create("", 0, 0, &all_rights));
 	lookup->memory_of = task->tid;
 	lookup->address = address;
 	return ask(lookup, AT_ONCE_NS);
@@ -329,12 +342,12 @@ bool lookup_string(struct task *task, u64 address)
 
 int lookup_soon(const char *path, int flags)
 {
-	int fd = open_cached(path, flags, 0);
+	int fd = open_cached(path, flags, 0, &all_rights);
 	struct lookup *lookup;
 
 	if (fd != -EAGAIN)
 		return fd;
-	lookup = lookup_create(path, flags, 0);
+	lookup = lookup_create(path, flags, 0, &all_rights);
 	if (!ask(lookup, SOON_NS))
 		return -ETIMEDOUT;
 	fd = copy_answer(lookup);
