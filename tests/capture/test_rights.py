@@ -32,20 +32,7 @@ AS_NOBODY: list[str | Path] = [
     f"--groups={FRIENDS}",
     "--",
 ]
-NAMES = r"""
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-	(void)argc;
-	if (symlink(argv[1], "link") != 0)
-		return 1;
-	printf("%d %d %d", rename(argv[1], "other"), link(argv[1], "another"), rename("link", "link2"));
-	printf(" %d", linkat(AT_FDCWD, argv[1], AT_FDCWD, "third", AT_SYMLINK_FOLLOW));
-	return 0;
-}
-"""
+NAMES = Path(__file__).parents[1] / "vm/guest/names.c"
 #: `program go-on become FILE`: says ready, waits for a line and executes FILE as `gcc @words`
 BECOMES = r"""
 #include <stdio.h>
@@ -78,7 +65,7 @@ def programs() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="etrace-rights-", dir="/tmp") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        for program, source in (("names", NAMES), ("becomes", BECOMES)):
+        for program, source in (("names", NAMES.read_text()), ("becomes", BECOMES)):
             subprocess.run(
                 ["cc", "-O2", "-static", "-x", "c", "-", "-o", folder / program],
                 input=source, text=True, check=True,
@@ -153,7 +140,7 @@ def trace_of(backend: Backend, place: Path, target: Path | str) -> bytes:
     )
     assert done.returncode == 0, done.stderr
     raw = trace.read_bytes()
-    assert b"!SL|%s/work/link\n" % bytes(place) in raw or b"link" in raw
+    assert b"/made\n" in raw
     return raw
 
 

@@ -65,7 +65,10 @@ def boot(request: pytest.FixtureRequest) -> Guest:
         prepare_builds(work, builds)
     if "kselftest" in phases:
         tree_kernel.install_selftest(kernel.name, work / "kselftest")
-    if any(phase.startswith(("cli_session", "service", "backends", "sandbox")) for phase in phases):
+    if any(
+        phase.startswith(("backends", "cli_session", "rights", "sandbox", "service"))
+        for phase in phases
+    ):
         python_tree.pack(work / "python.tar")
     if "sandbox" in phases:
         (work / "ways").mkdir()

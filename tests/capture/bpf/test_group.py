@@ -19,20 +19,7 @@ NOBODY = 65534
 #: as `setcap cap_bpf,cap_perfmon+ep` writes them
 CAPABILITIES = struct.pack("<5I", 2 << 24 | 1, 0, 0, 1 << 38 - 32 | 1 << 39 - 32, 0)
 SECRET = "release-of-client-x"
-SOURCE = r"""
-#include <fcntl.h>
-#include <unistd.h>
-int main(int argc, char **argv)
-{
-	(void)argc;
-	symlink(argv[1], "made");
-	rename(argv[1], "other");
-	link(argv[1], "another");
-	linkat(AT_FDCWD, argv[1], AT_FDCWD, "third", AT_SYMLINK_FOLLOW);
-	symlink("none", argv[1]);
-	return 0;
-}
-"""
+NAMES = Path(__file__).parents[2] / "vm/guest/names.c"
 
 
 @pytest.fixture
@@ -45,9 +32,7 @@ def place() -> Iterator[Path]:
         shutil.copy(BPF.path(), folder / "etrace-bpf")
         (folder / "etrace-bpf").chmod(0o755)
         os.setxattr(folder / "etrace-bpf", "security.capability", CAPABILITIES)
-        subprocess.run(
-            ["cc", "-x", "c", "-", "-o", folder / "names"], input=SOURCE, text=True, check=True
-        )
+        subprocess.run(["cc", NAMES, "-o", folder / "names"], check=True)
         (folder / "work").mkdir()
         os.chown(folder / "work", NOBODY, NOBODY)
         yield folder
