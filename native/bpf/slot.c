@@ -48,7 +48,7 @@ static unsigned int user_of(pid_t pid)
 static bool count_others(int fd, off_t begin, off_t end, struct count *count)
 {
 	while (end == TO_THE_END || begin < end) {
-		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = begin,
+		struct flock lock = { .l_type = F_WRLCK, .l_start = begin,
 				      .l_len = end == TO_THE_END ? 0 : end - begin };
 
 		if (fcntl(fd, F_GETLK, &lock) < 0)
@@ -71,7 +71,7 @@ static bool count_others(int fd, off_t begin, off_t end, struct count *count)
 
 const char *slot_take(void)
 {
-	struct flock own = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = getpid(), .l_len = 1 };
+	struct flock own = { .l_type = F_RDLCK, .l_start = getpid(), .l_len = 1 };
 	struct count count = { 0 };
 	int fd;
 

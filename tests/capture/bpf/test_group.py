@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`etrace-bpf` with two capabilities, for a user: it tells no more than the user could learn."""
+"""`etrace-bpf` with two capabilities, for a user: what its trace does not say."""
 
 from __future__ import annotations
 
