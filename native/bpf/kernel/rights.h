@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the running task may look up. A walk in the kernel's memory asks nobody, so it asks here, for every
- * directory: where it would tell more than the task itself could learn, it ends, and the reader looks the
+ * directory: where it would say more than the task itself could learn, it ends, and the reader looks the
  * name up with the rights that the task had, which are sent to it.
  */
 #ifndef ETRACE_BPF_RIGHTS_H
