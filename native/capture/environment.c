@@ -1,196 +1,189 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Environments of the executed programs -> UPID and Env groups at the end of the trace. Each
- * distinct variable is kept once, each distinct environment once as a list of variables, so that
- * an execution costs eight bytes where make gives the same environment to all its commands.
+ * Environments of the executed programs -> UPID and Env groups. Each distinct variable is kept once,
+ * each distinct environment once as a list of variables, so that an execution costs 16 bytes
+ * where make gives the same environment to all its commands.
+ *
+ * The groups are written at the end of the trace. When all this takes KEPT_BYTES, as it does only
+ * where programs make variables of their own, they are written at once and forgotten: the order of
+ * groups means nothing, so nothing is lost.
  */
-#include "capture/trace.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture/interned.h"
 #include "capture/program.h"
+#include "capture/trace.h"
 
-struct variable {
-	u64 hash;
-	struct variable *next; /* in its bucket */
-	u32 len;
-	u32 index;
-	char text[];
+#define KEPT_BYTES (64 << 20)
+
+/* The variables of a block: an environment, by its number in `blocks`, and whose it was. */
+struct start {
+	s64 upid;
+	u32 block;
 };
 
-/* One environment and the processes that were started with it. */
-struct block {
-	u64 hash;
-	struct block *next; /* in its bucket */
-	struct block *after; /* in order of making */
-	s64 *upids;
-	size_t n_upids;
-	size_t max_upids;
-	size_t n_variables;
-	u32 variables[];
-};
+static struct interned variables;
+static struct interned blocks; /* numbers of variables, u32 */
+static struct start *starts;
+static size_t n_starts;
+static size_t max_starts;
 
-#define N_BUCKETS (1 << 14)
-
-static struct variable *variable_buckets[N_BUCKETS];
-static struct variable **variables; /* by index */
-static size_t n_variables;
-static size_t max_variables;
-
-static struct block *block_buckets[N_BUCKETS];
-static struct block *first_block;
-static struct block **last_block = &first_block;
-
-/* FNV-1a, eight bytes at a time where they are there: environments are some kilobytes each. */
-static u64 hash_bytes(const void *bytes, size_t len)
+static bool is_full(void)
 {
-	const char *at = bytes;
-	u64 hash = 0xcbf29ce484222325;
-	u64 word;
+	return interned_size(&variables) + interned_size(&blocks) +
+		       max_starts * sizeof(*starts) > KEPT_BYTES;
+}
 
-	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
-		hash = (hash ^ word) * 0x100000001b3;
-		hash ^= hash >> 32;
+static void add_start(s64 upid, u32 block)
+{
+	if (n_starts && starts[n_starts - 1].upid == upid && starts[n_starts - 1].block == block)
+		return;
+	if (n_starts == max_starts) {
+		max_starts = max_starts ? 2 * max_starts : 1024;
+		starts = must_realloc(starts, max_starts * sizeof(*starts));
 	}
-	for (; len; at++, len--)
-		hash = (hash ^ (unsigned char)*at) * 0x100000001b3;
-	return hash ^ hash >> 29;
-}
-
-static u32 add_variable(const struct etrace_text *text, u64 hash)
-{
-	struct variable *variable = must_alloc(sizeof(*variable) + text->len);
-
-	variable->hash = hash;
-	variable->len = (u32)text->len;
-	variable->index = (u32)n_variables;
-	memcpy(variable->text, text->text, text->len);
-	variable->next = variable_buckets[hash % N_BUCKETS];
-	variable_buckets[hash % N_BUCKETS] = variable;
-	if (n_variables == max_variables) {
-		max_variables = max_variables ? 2 * max_variables : 1024;
-		variables = must_realloc(variables, max_variables * sizeof(struct variable *));
-	}
-	variables[n_variables++] = variable;
-	return variable->index;
-}
-
-static u32 intern_variable(const struct etrace_text *text)
-{
-	u64 hash = hash_bytes(text->text, text->len);
-	struct variable *variable;
-
-	for (variable = variable_buckets[hash % N_BUCKETS]; variable; variable = variable->next)
-		if (variable->hash == hash && variable->len == text->len &&
-		    !memcmp(variable->text, text->text, text->len))
-			return variable->index;
-	return add_variable(text, hash);
-}
-
-static struct block *intern_block(const u32 *indices, size_t n)
-{
-	u64 hash = hash_bytes(indices, n * sizeof(*indices));
-	struct block *block;
-
-	for (block = block_buckets[hash % N_BUCKETS]; block; block = block->next)
-		if (block->hash == hash && block->n_variables == n &&
-		    !memcmp(block->variables, indices, n * sizeof(*indices)))
-			return block;
-	block = must_alloc(sizeof(*block) + n * sizeof(*indices));
-	memset(block, 0, sizeof(*block));
-	block->hash = hash;
-	block->n_variables = n;
-	memcpy(block->variables, indices, n * sizeof(*indices));
-	block->next = block_buckets[hash % N_BUCKETS];
-	block_buckets[hash % N_BUCKETS] = block;
-	*last_block = block;
-	last_block = &block->after;
-	return block;
+	starts[n_starts++] = (struct start){ upid, block };
 }
 
 void environment_add(s64 upid, const struct etrace_text *texts, size_t n)
 {
-	static u32 *indices;
-	static size_t max_indices;
-	struct block *block;
+	static u32 *numbers;
+	static size_t max_numbers;
 	size_t i;
 
-	if (n > max_indices) {
-		max_indices = n;
-		indices = must_realloc(indices, n * sizeof(*indices));
+	if (is_full())
+		environment_put();
+	if (n > max_numbers) {
+		max_numbers = n;
+		numbers = must_realloc(numbers, n * sizeof(*numbers));
 	}
 	for (i = 0; i < n; i++)
-		indices[i] = intern_variable(&texts[i]);
-	block = intern_block(indices, n);
-	if (block->n_upids && block->upids[block->n_upids - 1] == upid)
-		return;
-	if (block->n_upids == block->max_upids) {
-		block->max_upids = block->max_upids ? 2 * block->max_upids : 4;
-		block->upids = must_realloc(block->upids, block->max_upids * sizeof(s64));
-	}
-	block->upids[block->n_upids++] = upid;
+		numbers[i] = interned_add(&variables, texts[i].text, texts[i].len);
+	add_start(upid, interned_add(&blocks, numbers, n * sizeof(*numbers)));
 }
 
-/* For each variable the blocks that have it, as one array with offsets. */
-struct users {
+/* Lists of numbers by key: those of key k are numbers[start[k]] to numbers[start[k + 1]]. */
+struct lists {
 	size_t *start;
-	struct block **blocks;
+	u32 *numbers;
 };
 
-static struct users find_users(void)
+/* First count, by lists_count(), then lists_end_counts(), then add, with the same pairs. */
+static struct lists lists_begin(size_t n_keys)
 {
-	struct users users;
-	struct block *block;
-	size_t total = 0;
+	struct lists lists = { must_alloc((n_keys + 2) * sizeof(size_t)), NULL };
+
+	memset(lists.start, 0, (n_keys + 2) * sizeof(size_t));
+	return lists;
+}
+
+static void lists_count(struct lists *lists, u32 key)
+{
+	lists->start[key + 2]++;
+}
+
+static void lists_end_counts(struct lists *lists, size_t n_keys)
+{
 	size_t i;
 
-	users.start = must_alloc((n_variables + 2) * sizeof(size_t));
-	memset(users.start, 0, (n_variables + 2) * sizeof(size_t));
-	for (block = first_block; block; block = block->after) {
-		for (i = 0; i < block->n_variables; i++)
-			users.start[block->variables[i] + 2]++;
-		total += block->n_variables;
-	}
-	for (i = 2; i < n_variables + 2; i++)
-		users.start[i] += users.start[i - 1];
-	users.blocks = must_alloc((total + 1) * sizeof(struct block *));
-	for (block = first_block; block; block = block->after)
-		for (i = 0; i < block->n_variables; i++)
-			users.blocks[users.start[block->variables[i] + 1]++] = block;
+	for (i = 2; i < n_keys + 2; i++)
+		lists->start[i] += lists->start[i - 1];
+	lists->numbers = must_alloc((lists->start[n_keys + 1] + 1) * sizeof(*lists->numbers));
+}
+
+static void lists_add(struct lists *lists, u32 key, u32 number)
+{
+	lists->numbers[lists->start[key + 1]++] = number;
+}
+
+static void lists_free(struct lists *lists)
+{
+	free(lists->start);
+	free(lists->numbers);
+}
+
+/* For each variable the blocks that have it. */
+static struct lists find_users(void)
+{
+	struct lists users = lists_begin(variables.n);
+	bool is_counted = false;
+	size_t len;
+	size_t i;
+	u32 block;
+
+	do {
+		for (block = 0; block < blocks.n; block++) {
+			const u32 *numbers = interned_at(&blocks, block, &len);
+
+			for (i = 0; i < len / sizeof(*numbers); i++) {
+				if (is_counted)
+					lists_add(&users, numbers[i], block);
+				else
+					lists_count(&users, numbers[i]);
+			}
+		}
+		if (!is_counted)
+			lists_end_counts(&users, variables.n);
+		is_counted = !is_counted;
+	} while (is_counted);
 	return users;
 }
 
-static void put_upids(const struct etrace_prefix *prefix, const struct block *block)
+/* For each block its starts. */
+static struct lists find_starts(void)
 {
+	struct lists found = lists_begin(blocks.n);
 	size_t i;
 
-	for (i = 0; i < block->n_upids; i++)
-		trace_put(prefix, ETRACE_EV_UPID, &block->upids[i], NULL);
+	for (i = 0; i < n_starts; i++)
+		lists_count(&found, starts[i].block);
+	lists_end_counts(&found, blocks.n);
+	for (i = 0; i < n_starts; i++)
+		lists_add(&found, starts[i].block, (u32)i);
+	return found;
 }
 
-static void put_variable(const struct etrace_prefix *prefix, const struct variable *variable)
+static void put_variable(const struct etrace_prefix *prefix, u32 number)
 {
+	size_t len;
+	const char *text = interned_at(&variables, number, &len);
+
 	do {
 		trace_begin();
-		etrace_put_env(trace_piece(), prefix, variable->text, variable->len);
+		etrace_put_env(trace_piece(), prefix, text, len);
 	} while (!trace_end());
 }
 
-void environment_put(void)
+static void put_group(u32 variable, const struct lists *users, const struct lists *starts_of)
 {
-	struct users users = find_users();
 	struct etrace_prefix prefix;
 	size_t i;
 	size_t k;
 
-	for (i = 0; i < n_variables; i++) {
-		etrace_prefix_init(&prefix, 0, 0, monotonic_ns());
-		for (k = users.start[i]; k < users.start[i + 1]; k++)
-			put_upids(&prefix, users.blocks[k]);
-		put_variable(&prefix, variables[i]);
+	etrace_prefix_init(&prefix, 0, 0, monotonic_ns());
+	for (i = users->start[variable]; i < users->start[variable + 1]; i++) {
+		u32 block = users->numbers[i];
+
+		for (k = starts_of->start[block]; k < starts_of->start[block + 1]; k++)
+			trace_put(&prefix, ETRACE_EV_UPID, &starts[starts_of->numbers[k]].upid, NULL);
 	}
-	free(users.start);
-	free(users.blocks);
+	put_variable(&prefix, variable);
+}
+
+void environment_put(void)
+{
+	struct lists users = find_users();
+	struct lists starts_of = find_starts();
+	u32 i;
+
+	for (i = 0; i < variables.n; i++)
+		put_group(i, &users, &starts_of);
+	lists_free(&users);
+	lists_free(&starts_of);
+	interned_clear(&variables);
+	interned_clear(&blocks);
+	free(starts);
+	starts = NULL;
+	n_starts = max_starts = 0;
 }

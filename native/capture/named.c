@@ -81,7 +81,7 @@ bool tool_is_named(const char *program, size_t len)
 /* ---- names ---- */
 
 /* FNV-1a */
-uint64_t named_hash(const char *text, size_t len)
+static uint64_t hash_name(const char *text, size_t len)
 {
 	uint64_t hash = 0xcbf29ce484222325;
 
@@ -93,7 +93,7 @@ uint64_t named_hash(const char *text, size_t len)
 /* Whether it is new. Only accepted names are remembered, so `seen` never fills. */
 static bool is_first(struct named *named, const char *name, size_t len)
 {
-	uint64_t hash = named_hash(name, len) | 1;
+	uint64_t hash = hash_name(name, len) | 1;
 	size_t at = (size_t)(hash / 2) % N_SEEN;
 
 	while (named->seen[at] && named->seen[at] != hash)

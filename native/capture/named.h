@@ -27,8 +27,6 @@ struct named {
  */
 bool tool_is_named(const char *program, size_t len);
 
-uint64_t named_hash(const char *text, size_t len);
-
 /*
  * Add a name, seen from `cwd` (shorter than PATH_MAX), unless it is there. Return 1 when there is
  * no room for it, else 0.

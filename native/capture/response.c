@@ -122,20 +122,19 @@ static struct named named; /* that the command names */
 static void read_file(const struct request *request, const char *path)
 {
 	ssize_t len = read_for_task(request, path, buffer, RESPONSE_FILE_BYTES);
-	struct saved *file =
-		len < 0 ? NULL : saved_make(request->upid, path, strlen(path), buffer, (size_t)len);
 	size_t before = named.n;
-	size_t n_missed = file ? named_add_nested(&named, request->cwd, buffer, (size_t)len) : 1;
+	size_t n_missed =
+		len < 0 ? 0 : named_add_nested(&named, request->cwd, buffer, (size_t)len);
+	bool is_saved;
 
 	pthread_mutex_lock(&lock);
 	if (!is_over) {
-		counters.missed_response_files += n_missed;
+		is_saved = len >= 0 && saved_add(request->upid, path, strlen(path), buffer,
+						 (size_t)len);
+		counters.response_files += is_saved;
+		counters.missed_response_files += n_missed + !is_saved;
 		n_waiting += named.n - before;
 		n_waiting--;
-		if (file) {
-			saved_keep(file);
-			counters.response_files++;
-		}
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -6,26 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "capture/named.h"
+#include "capture/interned.h"
 #include "capture/options.h"
 #include "capture/output.h"
 #include "capture/trace.h"
 
-#define TOTAL_BYTES (64 << 20) /* of different contents, and of paths */
+#define TOTAL_BYTES ((size_t)64 << 20) /* of different contents, and of paths */
 #define MAX_FILES 65536
-#define N_BUCKETS 1024
-
-struct content {
-	struct content *next; /* in its bucket */
-	u64 hash;
-	long number; /* of the record that holds it, -1 before it is written */
-	size_t len;
-	char text[];
-};
 
 struct saved {
 	struct saved *next;
-	struct content *content;
+	u32 content; /* its number in `contents` */
 	s64 upid;
 	size_t len;
 	char path[];
@@ -33,78 +24,58 @@ struct saved {
 
 static struct saved *first_file;
 static struct saved **last_file = &first_file;
-static struct content *buckets[N_BUCKETS];
+static struct interned contents;
 static size_t n_files;
-static size_t n_bytes;
+static size_t n_path_bytes;
 
-static struct content *find_content(const char *text, size_t len)
+static bool has_room(size_t path_len, const char *text, size_t len)
 {
-	u64 hash = named_hash(text, len);
-	struct content **bucket = &buckets[hash % N_BUCKETS];
-	struct content *content;
+	size_t used = contents.n_bytes + n_path_bytes;
+	size_t left = used < TOTAL_BYTES ? TOTAL_BYTES - used : 0;
 
-	for (content = *bucket; content; content = content->next)
-		if (content->hash == hash && content->len == len &&
-		    !memcmp(content->text, text, len))
-			return content;
-	if (n_bytes + len > TOTAL_BYTES)
-		return NULL;
-	content = must_alloc(sizeof(*content) + len);
-	content->hash = hash;
-	content->number = -1;
-	content->len = len;
-	memcpy(content->text, text, len);
-	content->next = *bucket;
-	*bucket = content;
-	n_bytes += len;
-	return content;
+	if (n_files == MAX_FILES || path_len > left)
+		return false;
+	return path_len + len <= left || interned_has(&contents, text, len);
 }
 
-struct saved *saved_make(s64 upid, const char *path, size_t path_len, const char *text, size_t len)
+bool saved_add(s64 upid, const char *path, size_t path_len, const char *text, size_t len)
 {
-	struct content *content = NULL;
 	struct saved *file;
 
-	if (n_files < MAX_FILES && n_bytes + path_len <= TOTAL_BYTES)
-		content = find_content(text, len);
-	if (!content)
-		return NULL;
+	if (!has_room(path_len, text, len))
+		return false;
 	file = must_alloc(sizeof(*file) + path_len);
 	file->next = NULL;
-	file->content = content;
+	file->content = interned_add(&contents, text, len);
 	file->upid = upid;
 	file->len = path_len;
 	memcpy(file->path, path, path_len);
 	n_files++;
-	n_bytes += path_len;
-	return file;
-}
-
-void saved_keep(struct saved *saved)
-{
-	*last_file = saved;
-	last_file = &saved->next;
+	n_path_bytes += path_len;
+	*last_file = file;
+	last_file = &file->next;
+	return true;
 }
 
 static void put_files(FILE *out)
 {
 	struct saved *file;
-	long n = 0;
+	u32 n_written = 0;
 
 	fputs("etrace response files 1\n", out);
 	for (file = first_file; file; file = file->next) {
-		struct content *content = file->content;
-		bool is_new = content->number < 0;
+		bool is_new = file->content == n_written; /* they are numbered in this order */
+		size_t len;
+		const char *text = interned_at(&contents, file->content, &len);
 
-		if (is_new)
-			content->number = n++;
 		fprintf(out, "%s %lld %zu %lld\n", is_new ? "file" : "same", (long long)file->upid,
-			file->len, is_new ? (long long)content->len : (long long)content->number);
+			file->len, is_new ? (long long)len : (long long)file->content);
 		fwrite(file->path, 1, file->len, out);
 		putc('\n', out);
 		if (is_new) {
-			fwrite(content->text, 1, content->len, out);
+			fwrite(text, 1, len, out);
 			putc('\n', out);
+			n_written++;
 		}
 	}
 }

@@ -47,18 +47,16 @@ int trace_error(void);
 /* A program was started with these variables. */
 void environment_add(s64 upid, const struct etrace_text *variables, size_t n);
 
-/* Print every variable with the processes that had it: once, at the end of the trace. */
+/*
+ * Print every variable with the processes that had it, and forget them: at the end of the trace, and
+ * whenever they take much memory.
+ */
 void environment_put(void);
 
 /* ---- saved.c: the response files that were read, for `.nfsdb.rsp` (docs/compilations.md) ---- */
 
-struct saved;
-
-/* One file of a command; NULL when there are too many. */
-struct saved *saved_make(s64 upid, const char *path, size_t path_len, const char *text, size_t len);
-
-/* Keep it for the side file. */
-void saved_keep(struct saved *saved);
+/* Keep a file of a command for the side file; false when there are too many. */
+bool saved_add(s64 upid, const char *path, size_t path_len, const char *text, size_t len);
 
 /* Write the side file, unless it would be empty. */
 void saved_put(void);

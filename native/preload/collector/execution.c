@@ -192,7 +192,7 @@ void execution_put_response(const struct process *process, const struct event *e
 	struct strings strings = strings_of(event);
 	struct etrace_text path = strings_next(&strings);
 	struct etrace_text content = strings_next(&strings);
-	struct saved *saved = NULL;
+	bool is_saved;
 
 	if (!options.responses_path)
 		return;
@@ -200,15 +200,11 @@ void execution_put_response(const struct process *process, const struct event *e
 		counters.missed_response_files += (u64)event->head.args[0];
 		return;
 	}
-	if (path.len && path.len < NAMED_PATH_MAX && path.text[0] == '/' &&
-	    !memchr(path.text, '\0', path.len) && content.len <= RESPONSE_FILE_BYTES)
-		saved = saved_make(process->upid, path.text, path.len, content.text, content.len);
-	if (!saved) {
-		counters.missed_response_files++;
-		return;
-	}
-	saved_keep(saved);
-	counters.response_files++;
+	is_saved = path.len && path.len < NAMED_PATH_MAX && path.text[0] == '/' &&
+		   !memchr(path.text, '\0', path.len) && content.len <= RESPONSE_FILE_BYTES &&
+		   saved_add(process->upid, path.text, path.len, content.text, content.len);
+	counters.response_files += is_saved;
+	counters.missed_response_files += !is_saved;
 }
 
 /* ---- a program without it ---- */
