@@ -59,6 +59,7 @@ struct counters {
 	u64 untraced; /* tasks or programs that the trace lacks with all that they started */
 	u64 foreign_abi_calls; /* calls of a system call table that the filter does not know */
 	u64 refused_ptrace;
+	u64 changed_arguments; /* calls whose arguments another task changed meanwhile */
 };
 
 extern struct options options;

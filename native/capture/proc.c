@@ -69,6 +69,20 @@ size_t proc_read(const char *path, char *text, size_t size)
 	return n > 0 ? (size_t)n : 0;
 }
 
+bool proc_read_flags(pid_t tid, int fd, unsigned int *flags)
+{
+	char file[32];
+	char name[PROC_NAME_MAX];
+	char text[256];
+	const char *line;
+
+	snprintf(file, sizeof(file), "fdinfo/%d", fd);
+	proc_name(name, tid, file);
+	proc_read(name, text, sizeof(text));
+	line = strstr(text, "flags:");
+	return line && sscanf(line, "flags: %o", flags) == 1;
+}
+
 void proc_read_comm(pid_t tid, char comm[PROC_COMM_MAX])
 {
 	char name[PROC_NAME_MAX];

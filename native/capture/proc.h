@@ -3,6 +3,7 @@
 #ifndef ETRACE_CAPTURE_PROC_H
 #define ETRACE_CAPTURE_PROC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -20,6 +21,9 @@ void proc_fd_name(char name[PROC_NAME_MAX], pid_t tid, int fd);
 
 /* Read a file as text, at most `size` bytes with its end; returns the length, 0 on any failure. */
 size_t proc_read(const char *path, char *text, size_t size);
+
+/* The flags of an open file, as fcntl(F_GETFL) gives them; false when they are unknown. */
+bool proc_read_flags(pid_t tid, int fd, unsigned int *flags);
 
 /* The name of a process or thread without its newline; "" when it is gone. */
 void proc_read_comm(pid_t tid, char comm[PROC_COMM_MAX]);

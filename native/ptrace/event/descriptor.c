@@ -19,6 +19,7 @@
 
 #include "capture/options.h"
 #include "capture/proc.h"
+#include "task/lookup.h"
 #include "task/memory.h"
 
 /* Below it a table has room from the start (NR_OPEN_DEFAULT): no dup fails for lack of memory. */
@@ -105,6 +106,22 @@ static void exit_close_range(struct task *task, s64 result)
 
 const struct syscall_handler close_range_handler = { .exit = exit_close_range };
 
+/* Whether these numbers are those of a pipe: another thread may have overwritten what the kernel wrote. */
+static bool is_pipe(const struct task *task, const int fds[2])
+{
+	struct stat ends[2];
+	char name[PROC_NAME_MAX];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		proc_fd_name(name, task->tid, fds[i]);
+		if (!lookup_stat_link(name, &ends[i]))
+			return descriptor_look_up(task, fds[i]) == DESCRIPTOR_UNKNOWN;
+	}
+	return S_ISFIFO(ends[0].st_mode) && ends[0].st_ino == ends[1].st_ino &&
+	       ends[0].st_dev == ends[1].st_dev;
+}
+
 static void exit_pipe(struct task *task, s64 result)
 {
 	int fds[2];
@@ -114,6 +131,10 @@ static void exit_pipe(struct task *task, s64 result)
 		return;
 	if (memory_read(task, task->args[0], fds, sizeof(fds)) != sizeof(fds)) {
 		counters.unread_strings++;
+		return;
+	}
+	if (!is_pipe(task, fds)) {
+		counters.changed_arguments++;
 		return;
 	}
 	fd_table_add(task->fds, fds[0]);
@@ -223,17 +244,17 @@ static void exit_fcntl(struct task *task, s64 newfd)
 	put_dup(task, newfd, flags_of_fcntl(task));
 }
 
-const struct syscall_handler dup_handler = { enter_dup, exit_dup };
-const struct syscall_handler dup2_handler = { enter_dup2, exit_dup };
-const struct syscall_handler dup3_handler = { enter_dup3, exit_dup3 };
-const struct syscall_handler fcntl_handler = { enter_fcntl, exit_fcntl };
+const struct syscall_handler dup_handler = { enter_dup, exit_dup, false };
+const struct syscall_handler dup2_handler = { enter_dup2, exit_dup, false };
+const struct syscall_handler dup3_handler = { enter_dup3, exit_dup3, false };
+const struct syscall_handler fcntl_handler = { enter_fcntl, exit_fcntl, false };
 
 /* ---- opens ---- */
 
 /*
  * open, openat, openat2, creat, open_by_handle_at -> Open. The path is read at the exit, from a task
- * that is still in its call: half of a build's opens fail and need no reading at all. The
- * resolved path is what /proc says of the new descriptor.
+ * that is still in its call: half of a build's opens fail and need no reading at all. Another thread
+ * may have changed it by then. The resolved path is what /proc says of the new descriptor.
  */
 
 /* /proc/PID/status says where a task may run: see task.h. */
@@ -300,16 +321,59 @@ static void exit_openat(struct task *task, s64 fd)
 		put_open(task, (int)fd, (int)args[0], args[1], (u32)args[2], (u32)args[3]);
 }
 
+static struct open_flags read_how(const struct task *task)
+{
+	struct open_how how;
+
+	memset(&how, 0, sizeof(how));
+	if (!memory_is_there(task, task->args[2], sizeof(how)) ||
+	    memory_read(task, task->args[2], &how, sizeof(how)) != sizeof(how))
+		return (struct open_flags){ 0 };
+	return (struct open_flags){ how.flags, how.mode };
+}
+
+static bool enter_openat2(struct task *task)
+{
+	task->how = read_how(task);
+	return true;
+}
+
+/* What an open file keeps of the flags of its open; no other flag can be found out later. */
+#define KEPT_FLAGS (O_ACCMODE | O_APPEND | O_PATH)
+
+/*
+ * The kernel copied the structure between entry and exit. Where it differs now, the file says which
+ * of both was copied; where it fits neither, at least how it was opened. Flags that may have been
+ * given are taken as given: a file that was made or emptied is not taken for one that was read.
+ */
+static struct open_flags flags_of_open(const struct task *task, int fd)
+{
+	struct open_flags before = task->how;
+	struct open_flags after = read_how(task);
+	bool has_changed = before.flags != after.flags || before.mode != after.mode;
+	struct open_flags found = before;
+	unsigned int file = 0;
+
+	if (!proc_read_flags(task->tid, fd, &file))
+		file = (unsigned int)before.flags;
+	if ((before.flags ^ file) & KEPT_FLAGS) {
+		has_changed = true;
+		found = after;
+		found.flags |= before.flags & (O_CREAT | O_TRUNC | O_EXCL);
+	}
+	found.flags = (found.flags & ~(u64)KEPT_FLAGS) | (file & KEPT_FLAGS);
+	counters.changed_arguments += has_changed;
+	return found;
+}
+
 static void exit_openat2(struct task *task, s64 fd)
 {
 	const u64 *args = task->args;
-	struct open_how how;
+	struct open_flags how;
 
 	if (fd < 0)
 		return;
-	memset(&how, 0, sizeof(how));
-	if (memory_read(task, args[2], &how, sizeof(how)) != sizeof(how))
-		counters.unread_strings++;
+	how = flags_of_open(task, (int)fd);
 	put_open(task, (int)fd, (int)args[0], args[1], how.flags, how.mode);
 }
 
@@ -336,6 +400,6 @@ static void exit_open_by_handle(struct task *task, s64 fd)
 
 const struct syscall_handler open_handler = { .exit = exit_open };
 const struct syscall_handler openat_handler = { .exit = exit_openat };
-const struct syscall_handler openat2_handler = { .exit = exit_openat2 };
+const struct syscall_handler openat2_handler = { enter_openat2, exit_openat2, false };
 const struct syscall_handler open_by_handle_handler = { .exit = exit_open_by_handle };
 const struct syscall_handler creat_handler = { .exit = exit_creat };

@@ -16,6 +16,7 @@
 struct syscall_handler {
 	bool (*enter)(struct task *task);
 	void (*exit)(struct task *task, s64 result);
+	bool keeps_strings; /* what it reads at the entry is compared with what is there at the exit */
 };
 
 /* The stop of a call that the filter selected. Whether its exit must be seen too. */
@@ -63,7 +64,7 @@ enum descriptor_state descriptor_look_up(const struct task *task, int fd);
 void process_put_fork(struct task *parent, struct task *child);
 
 /* Flags of the call at whose ptrace event `parent` is; fork and vfork have theirs implied. */
-u64 process_clone_flags(struct task *parent, int event);
+u64 process_clone_flags(struct task *parent, pid_t child, int event);
 
 /* A clone ended without a child: print that it failed. */
 void process_settle_clone(struct task *task);
@@ -81,6 +82,9 @@ void process_restore_argument(struct task *task);
 
 /* A new program was loaded and has not run yet. */
 void exec_put(struct task *task);
+
+/* Print the name of a thread as the kernel has it, with --thread-names. */
+void exec_put_comm(struct task *task, u64 now);
 
 /* ---- usage.c: what processes used, for the Usage lines (docs/decisions/0047-usage.md) ---- */
 

@@ -158,8 +158,7 @@ static void put_closes(struct task *task, u64 now)
 	}
 }
 
-/* The name as the kernel has it; for execveat it differs between releases. */
-static void put_comm(struct task *task, u64 now)
+void exec_put_comm(struct task *task, u64 now)
 {
 	char name[PROC_NAME_MAX];
 	char text[64];
@@ -186,14 +185,32 @@ static bool is_same_path(const struct path *a, const struct path *b)
 	return a->len == b->len && !memcmp(a->text, b->text, a->len);
 }
 
+/*
+ * The kernel names the program of an execveat with a descriptor /dev/fd/N or /dev/fd/N/NAME
+ * (fs/exec.c): leave NAME, if it is so.
+ */
+static bool skip_descriptor(const struct task *task, struct etrace_text *name)
+{
+	char start[32];
+	size_t len = (size_t)snprintf(start, sizeof(start), "/dev/fd/%d", (int)task->args[0]);
+
+	if (name->len < len || memcmp(name->text, start, len) ||
+	    (name->len > len && name->text[len] != '/'))
+		return false;
+	if (name->len > len)
+		len++;
+	*name = (struct etrace_text){ name->text + len, name->len - len };
+	return true;
+}
+
 /* The path that was asked for, absolute; its last component is not looked at. */
 static bool asked_path(struct task *task, struct path *path)
 {
 	struct etrace_text name = string_at(image.exec_name);
 
-	if (task->exec_path) {
+	if (task->exec_path && skip_descriptor(task, &name)) {
 		path_set(path, task->exec_path, strlen(task->exec_path));
-		return true;
+		return path_extend(path, name.text, name.len);
 	}
 	return name.text && path_join(task, AT_FDCWD, name.text, name.len, path);
 }
@@ -329,7 +346,7 @@ static void put_program(struct task *task, u64 now)
 	written_put(task, now, false);
 	usage_put_exec(task, now);
 	put_closes(task, now);
-	put_comm(task, now);
+	exec_put_comm(task, now);
 	arguments = strings_of(image.argv, image.argc);
 	etrace_prefix_init(&prefix, task->upid, task->cpu, now);
 	trace_put_execution(&prefix, data, arguments, image.argc);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * rename*, link*, symlink*, mounts -> RenameFrom/Rename2From, RenameTo, LinkFrom/LinkatFrom, LinkTo,
- * Symlink and the failed forms. Names are resolved at the entry, since a rename leaves none of them
- * unchanged. The last component is kept: these calls do not follow it.
+ * Symlink and the failed forms. Names are read and resolved at the entry, since a rename leaves none of
+ * them unchanged and a program may change the strings meanwhile. The last component is kept: these calls do not follow it.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -138,45 +138,8 @@ static void exit_link(struct task *task, s64 result)
 	names_clear(&task->names);
 }
 
-const struct syscall_handler rename_handler = { enter_rename, exit_rename };
-const struct syscall_handler link_handler = { enter_link, exit_link };
-
-static void exit_symlink(struct task *task, s64 result)
-{
-	const u64 *args = task->args;
-	bool at = task->call == CALL_SYMLINKAT;
-	struct path link;
-	struct path resolved;
-	struct etrace_text data[3] = { { NULL, 0 }, { NULL, 0 }, { NULL, 0 } };
-	char target[PATH_MAX];
-	ssize_t len;
-
-	if (result < 0)
-		return;
-	len = memory_read_path(task, args[0], target);
-	if (len < 0 || !read_name(task, at ? (int)args[1] : AT_FDCWD, args[at ? 2 : 1], &link)) {
-		counters.unread_strings++;
-		return;
-	}
-	resolve_directories(task, &link);
-	path_set(&resolved, link.text, link.len);
-	data[0] = (struct etrace_text){ target, (size_t)len };
-	if (resolve_whole(task, &resolved))
-		data[1] = path_text(&resolved);
-	data[2] = path_text(&link);
-	if (lookup_is_pending(task))
-		return;
-	event_put(task, ETRACE_EV_SYMLINK, NULL, data);
-}
-
-const struct syscall_handler symlink_handler = { .exit = exit_symlink };
-
-/* ---- mounts ---- */
-
-/*
- * mount, umount, umount2 -> Mount, Umount and their failed forms; only with --mounts. The mount
- * point is resolved at the entry. The newer fsopen() family has no event.
- */
+const struct syscall_handler rename_handler = { enter_rename, exit_rename, true };
+const struct syscall_handler link_handler = { enter_link, exit_link, true };
 
 static char *read_string(struct task *task, u64 address)
 {
@@ -185,6 +148,46 @@ static char *read_string(struct task *task, u64 address)
 
 	return len < 0 ? NULL : keep(text, (size_t)len);
 }
+
+static bool enter_symlink(struct task *task)
+{
+	struct names *names = &task->names;
+	const u64 *args = task->args;
+	bool at = task->call == CALL_SYMLINKAT;
+
+	names_clear(names);
+	names->from = read_string(task, args[0]);
+	names->to = destination(task, at ? (int)args[1] : AT_FDCWD, args[at ? 2 : 1]);
+	return true;
+}
+
+static void exit_symlink(struct task *task, s64 result)
+{
+	struct names *names = &task->names;
+	struct etrace_text data[3] = { text_of(names->from), { NULL, 0 }, text_of(names->to) };
+	struct path resolved;
+
+	if (result == 0 && names->from && names->to) {
+		path_set(&resolved, names->to, strlen(names->to));
+		if (resolve_whole(task, &resolved))
+			data[1] = path_text(&resolved);
+		if (lookup_is_pending(task))
+			return;
+		event_put(task, ETRACE_EV_SYMLINK, NULL, data);
+	} else if (result == 0) {
+		counters.unread_strings++;
+	}
+	names_clear(names);
+}
+
+const struct syscall_handler symlink_handler = { enter_symlink, exit_symlink, true };
+
+/* ---- mounts ---- */
+
+/*
+ * mount, umount, umount2 -> Mount, Umount and their failed forms; only with --mounts. The mount
+ * point is resolved at the entry. The newer fsopen() family has no event.
+ */
 
 static char *mount_point(struct task *task, u64 address, bool *exists)
 {
@@ -227,7 +230,7 @@ static void exit_mount(struct task *task, s64 result)
 	names_clear(names);
 }
 
-const struct syscall_handler mount_handler = { .enter = enter_mount, .exit = exit_mount };
+const struct syscall_handler mount_handler = { enter_mount, exit_mount, true };
 
 static bool enter_umount(struct task *task)
 {
@@ -254,4 +257,4 @@ static void exit_umount(struct task *task, s64 result)
 	names_clear(names);
 }
 
-const struct syscall_handler umount_handler = { .enter = enter_umount, .exit = exit_umount };
+const struct syscall_handler umount_handler = { enter_umount, exit_umount, true };

@@ -11,13 +11,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/kcmp.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "capture/options.h"
 #include "capture/proc.h"
@@ -144,7 +148,7 @@ static void exit_clone(struct task *task, s64 result)
 	process_restore_argument(task);
 }
 
-const struct syscall_handler clone_handler = { enter_clone, exit_clone };
+const struct syscall_handler clone_handler = { enter_clone, exit_clone, false };
 
 static void put_failed_clone(struct task *task)
 {
@@ -154,12 +158,39 @@ static void put_failed_clone(struct task *task)
 	event_put_at(task, task->clone_time, ETRACE_EV_SYS_CLONE_FAILED, NULL, NULL);
 }
 
-u64 process_clone_flags(struct task *parent, int event)
+/*
+ * What a child of clone3 shares: the flags in memory may have changed since the entry, so the kernel
+ * is asked, and the flags that it does not tell are those of the entry.
+ */
+static u64 shared_flags(const struct task *parent, pid_t child, u64 flags)
+{
+	static const struct {
+		u64 flag;
+		int kind;
+	} shared[] = { { CLONE_VM, KCMP_VM }, { CLONE_FILES, KCMP_FILES }, { CLONE_FS, KCMP_FS } };
+	char name[2 * PROC_NAME_MAX];
+	size_t i;
+
+	for (i = 0; i < sizeof(shared) / sizeof(shared[0]); i++) {
+		long order = syscall(SYS_kcmp, parent->tid, child, shared[i].kind, 0, 0);
+
+		if (order >= 0) /* -1: the kernel has no kcmp, or the child is gone */
+			flags = order ? flags & ~shared[i].flag : flags | shared[i].flag;
+	}
+	snprintf(name, sizeof(name), "/proc/%d/task/%d", parent->tgid, child);
+	if (access(name, F_OK) == 0)
+		return flags | CLONE_THREAD;
+	return errno == ENOENT ? flags & ~(u64)CLONE_THREAD : flags;
+}
+
+u64 process_clone_flags(struct task *parent, pid_t child, int event)
 {
 	if (parent->clone && registers_of_fork(parent)) {
 		put_failed_clone(parent);
 		parent->clone = CALL_NONE;
 	}
+	if (parent->clone == CALL_CLONE3)
+		parent->clone_flags = shared_flags(parent, child, parent->clone_flags);
 	if (parent->clone)
 		return parent->clone_flags;
 	return event == PTRACE_EVENT_VFORK ? CLONE_VM | CLONE_VFORK : 0;
@@ -217,16 +248,15 @@ void process_list_descriptors(struct task *task)
 	closedir(directory);
 }
 
+/* The name itself comes from the new program's stack: see exec.c. */
 static bool enter_execveat(struct task *task)
 {
-	struct path path;
-	char text[PATH_MAX];
-	ssize_t len = memory_read_path(task, task->args[1], text);
+	struct path directory;
 
 	free(task->exec_path);
 	task->exec_path = NULL;
-	if (len >= 0 && path_join(task, (int)task->args[0], text, (size_t)len, &path)) {
-		task->exec_path = strdup(path.text);
+	if (path_of_fd(task, (int)task->args[0], &directory)) {
+		task->exec_path = strdup(directory.text);
 		if (!task->exec_path)
 			die("out of memory");
 	}
@@ -240,23 +270,18 @@ static void exit_execveat(struct task *task, s64 result)
 	task->exec_path = NULL;
 }
 
-const struct syscall_handler execveat_handler = { enter_execveat, exit_execveat };
+const struct syscall_handler execveat_handler = { enter_execveat, exit_execveat, false };
 
-static bool enter_set_name(struct task *task)
+/* The kernel is asked for the name: the program may have changed the string meanwhile. */
+static void exit_set_name(struct task *task, s64 result)
 {
-	char text[PATH_MAX];
-	ssize_t len = memory_read(task, task->args[1], text, TASK_NAME_MAX);
-	struct etrace_text name = { text, 0 };
-
-	if (len > 0) {
-		name.len = strnlen(text, (size_t)len);
-		memory_note_cpu(task);
-		event_put(task, ETRACE_EV_COMM, NULL, &name);
-	}
-	return false;
+	if (result < 0)
+		return;
+	memory_note_cpu(task);
+	exec_put_comm(task, monotonic_ns());
 }
 
-const struct syscall_handler set_name_handler = { .enter = enter_set_name };
+const struct syscall_handler set_name_handler = { .exit = exit_set_name };
 
 /*
  * A task that shares its directories with nobody is back here after the call at the earliest. One
@@ -274,7 +299,7 @@ static void exit_chdir(struct task *task, s64 result)
 	path_invalidate(task->fs);
 }
 
-const struct syscall_handler chdir_handler = { enter_chdir, exit_chdir };
+const struct syscall_handler chdir_handler = { enter_chdir, exit_chdir, false };
 
 static void exit_chroot(struct task *task, s64 result)
 {

@@ -182,7 +182,7 @@ static void on_fork(struct task *parent, int event)
 		child = task_create(tid);
 		task_set_state(child, TASK_EXPECTED);
 	}
-	begin_child(parent, child, process_clone_flags(parent, event));
+	begin_child(parent, child, process_clone_flags(parent, tid, event));
 	core_resume(parent, 0);
 }
 

@@ -94,6 +94,9 @@ static void collect_warnings(void)
 	capture_warn_of_writing();
 	report_warn_count(counters.unread_strings, "string", "strings",
 			  "of traced programs could not be read");
+	report_warn_count(counters.changed_arguments, "system call", "system calls",
+			  "changed in memory while the kernel read them: names and flags in the trace "
+			  "may be those of before or after");
 	report_warn_count(counters.unresolved_paths, "opened file has", "opened files have",
 			  "no resolved path: the given path is used");
 	report_warn_count(counters.unlisted_descriptors, "program", "programs",
@@ -132,6 +135,7 @@ static void put_stats(FILE *file)
 		{ "untraced", counters.untraced },
 		{ "foreign_abi_calls", counters.foreign_abi_calls },
 		{ "refused_ptrace", counters.refused_ptrace },
+		{ "changed_arguments", counters.changed_arguments },
 	};
 
 	report_put_counts(file, counts, sizeof(counts) / sizeof(counts[0]));

@@ -143,13 +143,16 @@ static const struct syscall_handler *const handlers[N_CALLS] = {
 	[CALL_FOREIGN_ABI] = &count_handler,
 };
 
-/* Arguments that are strings and are read at the entry: nothing has touched them so far. */
+/* Arguments in memory that are read at the entry: nothing has touched them so far. */
 static const uint8_t strings_of[N_CALLS] = {
 	[CALL_RENAME] = ARGUMENT(0) | ARGUMENT(1),
 	[CALL_RENAMEAT] = ARGUMENT(1) | ARGUMENT(3),
 	[CALL_RENAMEAT2] = ARGUMENT(1) | ARGUMENT(3),
 	[CALL_LINK] = ARGUMENT(0) | ARGUMENT(1),
 	[CALL_LINKAT] = ARGUMENT(1) | ARGUMENT(3),
+	[CALL_SYMLINK] = ARGUMENT(0) | ARGUMENT(1),
+	[CALL_SYMLINKAT] = ARGUMENT(0) | ARGUMENT(2),
+	[CALL_OPENAT2] = ARGUMENT(2),
 	[CALL_EXECVEAT] = ARGUMENT(1),
 	[CALL_MOUNT] = ARGUMENT(0) | ARGUMENT(1) | ARGUMENT(2),
 	[CALL_OLDUMOUNT] = ARGUMENT(0),

@@ -213,6 +213,27 @@ ssize_t memory_read_path(struct task *task, u64 address, char buf[PATH_MAX])
 	return got < 0 ? got : -EFAULT;
 }
 
+ssize_t memory_read_string_again(const struct task *task, u64 address, char buf[PATH_MAX])
+{
+	size_t len = 0;
+
+	while (len < PATH_MAX) {
+		size_t size = chunk_size(address + len, PATH_MAX - len);
+		ssize_t got = -EAGAIN;
+		const char *null;
+
+		if (memory_is_there(task, address + len, size))
+			got = memory_read(task, address + len, buf + len, size);
+		if (got <= 0)
+			return got ? got : -EFAULT;
+		null = memchr(buf + len, '\0', (size_t)got);
+		if (null)
+			return null - buf;
+		len += (size_t)got;
+	}
+	return -ENAMETOOLONG;
+}
+
 /* ---- registers ---- */
 
 /*

@@ -23,6 +23,9 @@ ssize_t memory_read_path(struct task *task, u64 address, char buf[PATH_MAX]);
 /* Whether at most MEMORY_LOOK_MAX bytes can be read without a page fault. */
 bool memory_is_there(const struct task *task, u64 address, size_t size);
 
+/* As memory_read_path(), but only where no page need be brought in: -EAGAIN otherwise. */
+ssize_t memory_read_string_again(const struct task *task, u64 address, char buf[PATH_MAX]);
+
 /* Have a string's pages brought in; for threads that may wait. */
 void memory_bring_in(pid_t tid, u64 address);
 

@@ -186,6 +186,19 @@ bool path_of_own_fd(struct task *task, int fd, struct path *path)
 	return path_of_name(task, name, path);
 }
 
+bool path_extend(struct path *path, const char *text, size_t len)
+{
+	if (path->len + 1 + len >= sizeof(path->text))
+		return false;
+	if (len) {
+		path->text[path->len] = '/';
+		memcpy(path->text + path->len + 1, text, len);
+		path->len += 1 + len;
+		path->text[path->len] = '\0';
+	}
+	return true;
+}
+
 bool path_join(struct task *task, int dirfd, const char *text, size_t len, struct path *path)
 {
 	if (len && text[0] == '/') {
@@ -199,15 +212,7 @@ bool path_join(struct task *task, int dirfd, const char *text, size_t len, struc
 	} else if (!path_of_fd(task, dirfd, path)) {
 		return false;
 	}
-	if (path->len + 1 + len >= sizeof(path->text))
-		return false;
-	if (len) {
-		path->text[path->len] = '/';
-		memcpy(path->text + path->len + 1, text, len);
-		path->len += 1 + len;
-		path->text[path->len] = '\0';
-	}
-	return true;
+	return path_extend(path, text, len);
 }
 
 /* ---- names as the task sees them ---- */

@@ -39,6 +39,9 @@ bool path_of_own_fd(struct task *task, int fd, struct path *path);
 
 void path_set(struct path *path, const char *text, size_t len);
 
+/* Put a slash and `text` after a path, unless it is empty. False when there is no room. */
+bool path_extend(struct path *path, const char *text, size_t len);
+
 /* `text` made absolute by putting the directory of `dirfd` and a slash before it. */
 bool path_join(struct task *task, int dirfd, const char *text, size_t len, struct path *path);
 

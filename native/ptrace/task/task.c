@@ -211,6 +211,7 @@ void names_clear(struct names *names)
 	free(names->from);
 	free(names->to);
 	free(names->type);
+	free(names->given);
 	memset(names, 0, sizeof(*names));
 }
 

@@ -31,6 +31,14 @@ struct names {
 	char *type; /* of the file system to mount, or NULL */
 	bool from_exists;
 	bool from_is_directory;
+	char *given; /* the strings of the call, one after the other, as they were at its entry */
+	size_t n_given;
+};
+
+/* The members of struct open_how that the trace has. */
+struct open_flags {
+	u64 flags;
+	u64 mode;
 };
 
 /* What a process has used, in the order of the event Usage; -1: not known. */
@@ -70,6 +78,7 @@ struct task {
 	enum call call; /* waits for the exit of this call */
 	u64 args[N_SYSCALL_ARGS];
 	struct names names;
+	struct open_flags how; /* of an openat2 at its entry */
 
 	enum call clone; /* clone or clone3 was entered, and has not shown a child yet */
 	u64 clone_flags;
@@ -94,7 +103,7 @@ struct task {
 	bool borrows_memory; /* its parent's, until it executes: of vfork() */
 	bool is_ending; /* a leader that was seen at its end: its usage is known */
 
-	char *exec_path; /* the file of a pending execveat, or NULL */
+	char *exec_path; /* the directory of a pending execveat, or NULL */
 
 	bool is_narrow; /* the words of its program have 32 bits */
 	struct written *written; /* by the process since its last execution, in its leader; or NULL */
