@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "capture/keyed_hash.h"
+#include "etrace_hash.h"
+
 #include "capture/program.h"
 
 #define FIRST_ITEMS 1024

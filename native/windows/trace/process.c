@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The processes of the build by process id, and their variables by text. */
+#define _CRT_RAND_S
 #include "trace/process.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "text/lines.h"
 
@@ -81,12 +83,9 @@ struct variable {
 
 static size_t slot_of(const struct environment *environment, struct text text)
 {
-	uint64_t hash = 1469598103934665603u; /* FNV-1a */
-	size_t slot;
+	size_t slot = (size_t)keyed_hash(&environment->key, text.data, text.len) &
+		      (environment->n_slots - 1);
 
-	for (size_t i = 0; i < text.len; i++)
-		hash = (hash ^ (unsigned char)text.data[i]) * 1099511628211u;
-	slot = hash & (environment->n_slots - 1);
 	while (environment->slots[slot]) {
 		struct text other = buffer_text(&environment->slots[slot]->text);
 
@@ -115,10 +114,21 @@ static void grow(struct environment *environment)
 	free(old.slots);
 }
 
+static void make_key(struct hash_key *key)
+{
+	unsigned int parts[sizeof(*key) / sizeof(unsigned int)] = { 0 };
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		rand_s(&parts[i]);
+	memcpy(key, parts, sizeof(*key));
+}
+
 void environment_add(struct environment *environment, int64_t upid, const struct words *variables)
 {
 	size_t n = words_count(variables);
 
+	if (!environment->n_slots)
+		make_key(&environment->key);
 	for (size_t i = 0; i < n; i++) {
 		struct text text = words_at(variables, i);
 		size_t slot;
@@ -132,8 +142,10 @@ void environment_add(struct environment *environment, int64_t upid, const struct
 			buffer_add_text(&variable->text, text);
 			environment->slots[slot] = variable;
 			environment->n_variables++;
+			environment->n_bytes += sizeof(*variable) + text.len;
 		}
 		buffer_add(&environment->slots[slot]->upids, &upid, sizeof(upid));
+		environment->n_bytes += sizeof(upid);
 	}
 }
 
@@ -164,4 +176,5 @@ void environment_free(struct environment *environment)
 		free(environment->slots[i]);
 	}
 	free(environment->slots);
+	*environment = (struct environment){ 0 };
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "etrace_hash.h"
+
 #include "text/buffer.h"
 
 struct process {
@@ -40,12 +42,15 @@ struct environment {
 	struct variable **slots; /* a power of two of them */
 	size_t n_slots;
 	size_t n_variables;
+	size_t n_bytes; /* of variables and of whose they are */
+	struct hash_key key;
 };
 
 void environment_add(struct environment *environment, int64_t upid, const struct words *variables);
 /* Append the event lines of the next variable; false after the last. `*at` begins as 0. */
 bool environment_next(const struct environment *environment, size_t *at, uint64_t time_ns,
 		      struct buffer *out);
+/* Forget all variables. */
 void environment_free(struct environment *environment);
 
 #endif /* WINDOWS_PROCESS_H */

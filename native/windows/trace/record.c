@@ -14,6 +14,7 @@
 #define NS_PER_SECOND 1000000000ull
 #define RESPONSES_FIRST_LINE "etrace response files 1\n"
 #define RESPONSES_MAX_BYTES (64u << 20)
+#define ENVIRONMENT_MAX_BYTES (64u << 20) /* that are kept */
 
 /* What reads the response files of one process. */
 struct reading {
@@ -127,6 +128,17 @@ static void put_item(struct recorder *recorder, const struct process *process, b
 	words_free(&expanded);
 }
 
+/* All groups of variables, which are forgotten: their order in the trace means nothing. */
+static void put_environment(struct recorder *recorder)
+{
+	size_t at = 0;
+	uint64_t time_ns = now_ns();
+
+	while (environment_next(&recorder->environment, &at, time_ns, &recorder->trace.buffer))
+		output_flow(&recorder->trace);
+	environment_free(&recorder->environment);
+}
+
 static void put_lines(struct recorder *recorder, const struct process *process, uint64_t time_ns,
 		      struct text image, const struct parameters *parameters,
 		      const struct words *words)
@@ -144,6 +156,8 @@ static void put_lines(struct recorder *recorder, const struct process *process, 
 	lines_exec(&recorder->trace.buffer, process->upid, time_ns, &exec);
 	if (recorder->options->has_environment)
 		environment_add(&recorder->environment, process->upid, &parameters->environment);
+	if (recorder->environment.n_bytes > ENVIRONMENT_MAX_BYTES)
+		put_environment(recorder);
 	recorder->n_lacking_environment += parameters->lacks_environment;
 	output_flow(&recorder->trace);
 }
@@ -218,11 +232,7 @@ static bool finish_responses(struct recorder *recorder)
 
 static bool finish_trace(struct recorder *recorder)
 {
-	size_t at = 0;
-	uint64_t time_ns = now_ns();
-
-	while (environment_next(&recorder->environment, &at, time_ns, &recorder->trace.buffer))
-		output_flow(&recorder->trace);
+	put_environment(recorder);
 	if (!finish_responses(recorder)) {
 		output_drop(&recorder->trace);
 		return false;

@@ -1,12 +1,12 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
  * SipHash-1-3 of bytes: a hash with a random key, so that no program of the build can choose
  * strings that fall into one place of a table. A seed before FNV-1a is not enough: differences of
  * its input that cancel out do so with any seed. The algorithm: Aumasson and Bernstein, "SipHash: a
  * fast short-input PRF", 2012. Nothing of the C library is needed.
  */
-#ifndef ETRACE_CAPTURE_KEYED_HASH_H
-#define ETRACE_CAPTURE_KEYED_HASH_H
+#ifndef ETRACE_HASH_H
+#define ETRACE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -64,4 +64,4 @@ static inline uint64_t keyed_hash(const struct hash_key *key, const void *bytes,
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-#endif /* ETRACE_CAPTURE_KEYED_HASH_H */
+#endif /* ETRACE_HASH_H */
