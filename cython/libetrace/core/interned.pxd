@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Distinct strings of a trace: the same few hundred paths come again and again.
 from libetrace.core.memory cimport Arena
-from libetrace.core.scan cimport etrace_equal, etrace_hash
+from libetrace.core.scan cimport etrace_equal, etrace_keyed_hash
 from libetrace.core.types cimport u32, u64
 
 cdef enum:
@@ -32,6 +32,8 @@ cdef struct Names:
     u64 seed
 
 
+# A random number that no input can know, for names_init().
+cdef u64 names_seed() noexcept nogil
 cdef int names_init(Names *names, u64 seed) noexcept nogil
 cdef void names_free(Names *names) noexcept nogil
 cdef u32 names_add(Names *names, const char *bytes, size_t len, u32 hash) noexcept nogil
@@ -52,6 +54,6 @@ cdef inline u32 names_find(const Names *names, const char *bytes, size_t len,
 
 # Number of the name, known before or not; NO_NAME when there is no memory.
 cdef inline u32 names_intern(Names *names, const char *bytes, size_t len) noexcept nogil:
-    cdef u32 hash = <u32>etrace_hash(bytes, len, names.seed)
+    cdef u32 hash = <u32>etrace_keyed_hash(bytes, len, names.seed)
     cdef u32 number = names_find(names, bytes, len, hash)
     return number if number != NO_NAME else names_add(names, bytes, len, hash)

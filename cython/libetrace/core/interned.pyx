@@ -3,13 +3,29 @@
 """A hash table of strings, open addressing, half full at most; strings are copied to an arena."""
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 
 from libetrace.core.limits cimport STRINGS, STRING_BYTES, ceilings, pass_limit
 from libetrace.core.memory cimport arena_free, arena_take
 from libetrace.core.scan cimport ETRACE_PAD
 
+cdef extern from "<sys/random.h>" nogil:
+    enum: GRND_NONBLOCK
+    ssize_t getrandom(void *bytes, size_t size, unsigned int flags)
+
 cdef enum:
     FIRST_SLOTS = 1024
+    NS_PER_SECOND = 1000000000
+
+
+# Early at boot there may be no random bytes yet: nobody waits for them.
+cdef u64 names_seed() noexcept nogil:
+    cdef u64 seed = 0
+    cdef timespec now
+    if getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed):
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        seed = <u64>now.tv_sec * NS_PER_SECOND + <u64>now.tv_nsec ^ <u64>&now
+    return seed
 
 
 cdef int names_init(Names *names, u64 seed) noexcept nogil:

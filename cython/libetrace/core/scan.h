@@ -156,18 +156,34 @@ static inline uint64_t etrace_mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static inline uint64_t etrace_hash(const char *at, size_t len, uint64_t seed)
+static inline uint64_t etrace_hash_with(const char *at, size_t len, uint64_t seed, uint64_t key)
 {
 	uint64_t hash = seed ^ (len * 0x9e3779b97f4a7c15u);
 
 	for (; len > 16; len -= 16, at += 16)
-		hash = etrace_mix(etrace_load64(at) ^ 0xa0761d6478bd642fu, etrace_load64(at + 8) ^ hash);
+		hash = etrace_mix(etrace_load64(at) ^ 0xa0761d6478bd642fu ^ key,
+				  etrace_load64(at + 8) ^ hash);
 	if (len > 8)
-		return etrace_mix(etrace_load64(at) ^ 0xe7037ed1a0b428dbu,
+		return etrace_mix(etrace_load64(at) ^ 0xe7037ed1a0b428dbu ^ key,
 				  (etrace_load64(at + 8) << (128 - 8 * len)) ^ hash);
 	if (!len)
 		return etrace_mix(hash, 0x8ebc6af09c88c6e3u);
-	return etrace_mix((etrace_load64(at) << (64 - 8 * len)) ^ 0x8ebc6af09c88c6e3u, hash);
+	return etrace_mix((etrace_load64(at) << (64 - 8 * len)) ^ 0x8ebc6af09c88c6e3u ^ key, hash);
+}
+
+/* Of contents: the same on every machine. */
+static inline uint64_t etrace_hash(const char *at, size_t len, uint64_t seed)
+{
+	return etrace_hash_with(at, len, seed, 0);
+}
+
+/*
+ * Of strings for a table, with a random seed. Without a key that nobody knows, eight bytes that equal
+ * a constant make a product of 0 with any seed, and all strings with them have one hash.
+ */
+static inline uint64_t etrace_keyed_hash(const char *at, size_t len, uint64_t seed)
+{
+	return etrace_hash_with(at, len, seed, (seed ^ 0x589965cc75374cc3u) * 0x1d8e4e27c47d124fu);
 }
 
 static inline uint64_t etrace_hash64(uint64_t value, uint64_t seed)

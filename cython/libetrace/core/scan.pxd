@@ -15,6 +15,7 @@ cdef extern from "scan.h" nogil:
     unsigned int etrace_digits8(u64 word, u64 *value)
     int etrace_decimal(const char **at, u64 *value)
     u64 etrace_hash(const char *at, size_t len, u64 seed)
+    u64 etrace_keyed_hash(const char *at, size_t len, u64 seed)
     u64 etrace_hash64(u64 value, u64 seed)
     char *etrace_copy(char *to, const char *from_, size_t len)
     size_t etrace_copy_plain(char *to, const char *from_, size_t len)

@@ -5,7 +5,7 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from libc.string cimport memset
 
 from libetrace.core.memory cimport buffer_free
-from libetrace.core.interned cimport NO_NAME, names_free, names_init, names_intern
+from libetrace.core.interned cimport NO_NAME, names_free, names_init, names_intern, names_seed
 from libetrace.image.schema cimport N_COLUMNS, PATHS_MODE, PATHS_OPENS_START, PATH_OPENS_OPEN
 
 from libetrace.image.columns import COLUMNS
@@ -37,7 +37,7 @@ cdef int draft_clear(Draft *draft) noexcept nogil:
 
 cdef int draft_init(Draft *draft) noexcept nogil:
     memset(draft, 0, sizeof(draft[0]))
-    if names_init(&draft.names, 0) < 0:
+    if names_init(&draft.names, names_seed()) < 0:
         return -1
     return draft_clear(draft)
 

@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from libetrace.core.crew cimport MAX_THREADS, run_crew
-from libetrace.core.interned cimport names_free, names_init
+from libetrace.core.interned cimport names_free, names_init, names_seed
 from libetrace.core.memory cimport (
     Buffer, Spill, arena_free, buffer_free, is_spilled, spill_drop_all, spill_free, spill_init,
 )
@@ -42,18 +42,10 @@ cdef extern from "<sys/mman.h>" nogil:
     enum: MADV_DONTNEED
     int madvise(void *at, size_t size, int advice)
 
-cdef extern from "<time.h>" nogil:
-    struct timespec:
-        long tv_sec
-        long tv_nsec
-    enum: CLOCK_MONOTONIC
-    int clock_gettime(int clock, timespec *now)
-
 cdef enum:
     CHUNK_BYTES = 4 << 20  # small enough for the threads to end together
     CHUNKS_A_DROP = 16
     PAGE_BYTES = 4096
-    NS_PER_SECOND = 1000000000
 
 
 # The passes, in order.
@@ -190,12 +182,6 @@ cdef int run_pass(int number, Trace *trace, Tables *tables, unsigned int worker)
     return index_opens(tables, &trace.spill)
 
 
-cdef u64 make_seed() noexcept nogil:
-    cdef timespec now
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return <u64>now.tv_sec * NS_PER_SECOND + <u64>now.tv_nsec ^ <u64>&now
-
-
 # Cuts the trace at line ends.
 cdef int cut_chunks(Trace *trace, size_t chunk_bytes) noexcept nogil:
     cdef const char *at = trace.data
@@ -232,7 +218,7 @@ cdef int trace_init(Trace *trace, const char *data, size_t size, int fd, u32 n_w
     spill_init(&trace.spill, -1, 0)
     trace.data = data
     trace.load.total = size
-    trace.seed = make_seed()
+    trace.seed = names_seed()
     trace.n_workers = n_workers
     for i in range(n_workers):
         trace.workers[i].arena.spill = &trace.spill

@@ -21,8 +21,8 @@ from libetrace.trace.trace cimport (
     BAD_ARGUMENTS, LOST_EVENTS, NO_PREFIX, READING, UNSEEN, WRONG_UPID, Stray, report_add,
 )
 from libetrace.core.scan cimport (
-    ETRACE_PAD, etrace_decimal, etrace_digits8, etrace_equal, etrace_find_newline, etrace_hash,
-    etrace_hash64, etrace_load16, etrace_load64,
+    ETRACE_PAD, etrace_decimal, etrace_digits8, etrace_equal, etrace_find_newline,
+    etrace_hash64, etrace_keyed_hash, etrace_load16, etrace_load64,
 )
 from libetrace.core.types cimport INT64_MAX, UINT32_MAX, u32, u64
 
@@ -311,7 +311,7 @@ cdef inline int read_name(Reader *reader, const char *text) noexcept nogil:
         return 0
     if begin >= reader.end or size >= <size_t>(reader.end - begin) or begin[size] != c'\n':
         return 0
-    hash = <u32>etrace_hash(begin, size, names.seed)
+    hash = <u32>etrace_keyed_hash(begin, size, names.seed)
     name = names_find(names, begin, size, hash)
     if name == NO_NAME:
         if etrace_find_newline(begin, begin + size) != begin + size:
