@@ -149,6 +149,79 @@ def programs_that_cas_pp_looks_at(folder: Path, n: int) -> list[list[str]]:
     )  # fmt: skip
 
 
+@kind(1500)
+def forks_of_many_arguments(folder: Path, n: int) -> list[list[str]]:
+    """n forks that execute nothing, of a process with n arguments."""
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/x", ["x", *(f"a{i}" for i in range(n))])
+    for i in range(2, n):
+        trace.fork(upid(1), upid(i)).exit(upid(i))
+    return parsed(
+        folder, trace, ["cas", "execs", "--json"], ["cas", "pp"], ["cas", "tree"],
+        *(["cas", "export", what, "-o", str(folder / what)] for what in EXPORTS),
+    )  # fmt: skip
+
+
+@kind(1500)
+def forks_of_many_descriptors(folder: Path, n: int) -> list[list[str]]:
+    """n processes and threads of one with n open files, each of which executes and closes one."""
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/x")
+    for i in range(n):
+        trace.open(upid(1), f"/src/{i}", fd=3 + i)
+    for i in range(2, n, 2):
+        trace.fork(upid(1), upid(i)).close(upid(i), 3 + i).exec(upid(i), "/bin/y").exit(upid(i))
+        trace.thread(upid(1), upid(i + 1)).close(upid(i + 1), 3 + i).exit(upid(i + 1))
+    return parsed(folder, trace, ["cas", "execs", "--json"], ["cas", "pp"])
+
+
+@kind(800)
+def executions_of_many_descriptors(folder: Path, n: int) -> list[list[str]]:
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/x")
+    for i in range(n):
+        trace.open(upid(1), f"/src/{i}", fd=3 + i, flags=O_WRONLY | O_CREAT)
+    for _ in range(n):
+        trace.exec(upid(1), "/bin/x")
+    return parsed(folder, trace, ["cas", "execs", "--json"], ["cas", "pp"])
+
+
+@kind(600)
+def forks_of_many_pipes(folder: Path, n: int) -> list[list[str]]:
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/x")
+    for i in range(n):
+        trace.pipe(upid(1), 3 + 2 * i, 4 + 2 * i)
+    for i in range(2, n):
+        trace.fork(upid(1), upid(i)).exec(upid(i), "/bin/y").exit(upid(i))
+    return parsed(folder, trace, ["cas", "execs", "--json"], ["cas", "pp"])
+
+
+@kind(1000)
+def processes_of_one_pipe(folder: Path, n: int) -> list[list[str]]:
+    """Each could write to it, and each could read from it."""
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/x").pipe(upid(1), 3, 4)
+    for i in range(2, n):
+        trace.fork(upid(1), upid(i)).exec(upid(i), "/bin/y").use(upid(i), f"/src/{i}")
+        trace.exit(upid(i))
+    return parsed(folder, trace, ["cas", "execs", "--json"], ["cas", "pp"])
+
+
+@kind(1000)
+def processes_of_one_environment(folder: Path, n: int) -> list[list[str]]:
+    trace = TraceBuilder(cwd="/src")
+    for i in range(1, n):
+        trace.fork(upid(1), upid(i + 1)).exec(upid(i), "/bin/x")
+    for k in range(20):
+        trace.env(f"V{k}=x", *map(upid, range(1, n)))
+    return parsed(folder, trace, ["cas", "execs", "--json"], ["cas", "pp"])
+
+
+@kind(20_000)
+def names_of_one_hash(folder: Path, n: int) -> list[list[str]]:
+    """Without a secret these eight bytes make the parser's hash forget the next eight."""
+    trace = TraceBuilder(cwd="/src").exec(upid(1), "/bin/x")
+    for i in range(n):
+        trace.use(upid(1), b"/d\xbdxd\x1dv\xa0" + b"%08d" % i + b"/end.of.it")
+    return parsed(folder, trace)
+
+
 # ---- JSON and files beside a database ----
 
 

@@ -83,6 +83,17 @@ def test_index_0_has_the_argv_of_the_execution_that_forked_it_through_forks(run:
     }
 
 
+def test_copies_of_one_argv_have_a_limit(run: Parse) -> None:
+    n, argv = 70, ["x", *map(str, range(999))]
+    t = TraceBuilder().exec(OTHER, "/bin/x", argv)
+    children = [(i + 1) << 22 | i for i in range(OTHER >> 22, (OTHER >> 22) + n)]
+    for child in children:
+        t.fork(OTHER, child).comm(child, "c")
+    found = column(run(t), "v")
+    assert [found[child, 0] for child in children] == [argv] * 66 + [argv[:64]] * (n - 66)
+    assert found[OTHER, 1] == argv
+
+
 def test_a_cycle_of_forks_has_no_argv(run: Parse) -> None:
     t = TraceBuilder().fork(SHELL, LEFT).fork(LEFT, SHELL)
     products = run(t)

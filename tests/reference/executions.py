@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from reference.reader import Event
@@ -95,13 +95,21 @@ def find_forks(in_time: list[Joined]) -> Forks:
 
 
 def find_argv(
-    execution: Execution, argvs: dict[Execution, tuple[bytes, ...]], forks: Forks
+    execution: Execution,
+    argvs: dict[Execution, tuple[bytes, ...]],
+    forks: Forks,
+    n_copied: Counter[Execution],
 ) -> tuple[bytes, ...]:
-    """Return an execution's argv; index 0 has that of the execution that forked it."""
+    """Return an execution's argv; index 0 has a copy of that of the execution that forked it."""
     seen = set()
-    while execution not in argvs:
-        if execution in seen or execution[0] not in forks.parent:
+    owner = execution
+    while owner not in argvs:
+        if owner in seen or owner[0] not in forks.parent:
             return ()
-        seen.add(execution)
-        execution = forks.parent[execution[0]]
-    return argvs[execution]
+        seen.add(owner)
+        owner = forks.parent[owner[0]]
+    argv = argvs[owner]
+    if owner != execution:
+        argv = argv if n_copied[owner] < 65_536 else argv[:64]
+        n_copied[owner] += len(argv)
+    return argv

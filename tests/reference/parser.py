@@ -7,12 +7,13 @@ speed; tests compare the Cython parser with it on whole values.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from reference import descriptors, pipes, reader
 from reference.executions import (
     ASIDE,
+    Execution,
     Forks,
     Joined,
     find_argv,
@@ -85,6 +86,7 @@ def build_entries(in_time: list[Joined], forks: Forks, reading: Reading) -> list
     links = pipes.pipe_links(pipes.pipe_steps(by_upid, in_time))
     inherited = descriptors.find_inherited(in_time)
     argvs = {j.execution: j.event.argv for j in in_time if j.event.tag == "New_proc"}
+    n_copied: Counter[Execution] = Counter()
     stats: dict[bytes, tuple[int, int]] = {}
     entries = []
     for upid, events in sorted(by_upid.items()):
@@ -93,7 +95,7 @@ def build_entries(in_time: list[Joined], forks: Forks, reading: Reading) -> list
             parent = forks.parent.get(upid, (-1, 0))
             entry["r"] = execution_value(parent)
             entry["c"] = forks.children[execution]
-            entry["v"] = [text(argument) for argument in find_argv(execution, argvs, forks)]
+            entry["v"] = [text(each) for each in find_argv(execution, argvs, forks, n_copied)]
             readers = [reader for reader in links.get(execution, []) if reader[0] in by_upid]
             entry["h"] = [inherited_value(fd, held) for fd, held in inherited[execution]]
             entry["i"] = [execution_value(reader) for reader in readers]

@@ -318,13 +318,13 @@ cdef int add_inherited(Builder *builder, u32 number, u32 index, u32 row) noexcep
     return 0
 
 
-cdef int add_arguments(Builder *builder, const Program *program) noexcept nogil:
+cdef int add_arguments(Builder *builder, const Program *program, u32 n) noexcept nogil:
     cdef const u32 *ranks
     cdef u32 i
     if program == NULL:
         return 0
     ranks = builder.trace.chunks[program.chunk].ranks[0]
-    for i in range(program.n_arguments):
+    for i in range(n):
         if add_string(builder, ARGUMENTS_STRING, ranks[program.arguments[i]]) < 0:
             return -1
     return 0
@@ -339,7 +339,7 @@ cdef int add_program(Builder *builder, const Process *process,
         if add32(&builder.columns[EXECUTIONS_BINARY], NONE) < 0 \
                 or add_string(builder, EXECUTIONS_CWD, builder.trace.empty) < 0:
             return -1
-        return add_arguments(builder, process.inherited)
+        return add_arguments(builder, process.inherited, process.n_inherited_arguments)
     ranks = builder.trace.chunks[program.chunk].ranks[0]
     binary = ranks[program.names[0]]
     if binary == builder.trace.empty:
@@ -349,7 +349,7 @@ cdef int add_program(Builder *builder, const Process *process,
         return -1
     if add_string(builder, EXECUTIONS_CWD, ranks[program.names[2]]) < 0:
         return -1
-    return add_arguments(builder, program)
+    return add_arguments(builder, program, program.n_arguments)
 
 
 cdef s32 row_of_parent(const Trace *trace, const Process *process) noexcept nogil:

@@ -306,6 +306,23 @@ cdef void inherit(Trace *trace, u32 number) noexcept nogil:
         at = trace.processes[at].parent
 
 
+cdef enum:
+    FEW_ARGUMENTS = 64
+    MAX_COPIED = 1 << 16
+
+
+# How many of its ancestor's arguments a process has at index 0. n forks of a process with n
+# arguments would have n * n: once the copies of one list have MAX_COPIED, the next have a few.
+cdef void limit_arguments(Process *process) noexcept nogil:
+    cdef Program *program = process.inherited
+    if program == NULL or not has_rows(process):
+        return
+    process.n_inherited_arguments = program.n_arguments
+    if program.n_copied >= MAX_COPIED:
+        process.n_inherited_arguments = min(program.n_arguments, <u32>FEW_ARGUMENTS)
+    program.n_copied += process.n_inherited_arguments
+
+
 cdef u32 group_of(Trace *trace, u32 number) noexcept nogil:
     cdef Process *processes = trace.processes
     while processes[number].group != number:
@@ -361,6 +378,7 @@ cdef int join_families(Trace *trace) noexcept nogil:
         trace.processes[i].mark = UNKNOWN
     for i in range(trace.n_processes):
         inherit(trace, i)
+        limit_arguments(&trace.processes[i])
         if i % PROCESSES_A_DROP == 0:
             spill_drop_all(&trace.spill)
     join_groups(trace)

@@ -82,6 +82,7 @@ cdef struct Program:
     u32 chunk
     u32 n_arguments
     const u32 *arguments  # names
+    u64 n_copied  # arguments that forks have copied
 
 
 # Mount and Umount.
@@ -223,6 +224,7 @@ cdef struct Process:
     Chunk *tail_chunk
     Program **programs  # of the executions from 1 on
     Program *inherited  # of the nearest ancestor that executed one
+    u32 n_inherited_arguments  # the first ones of its arguments, which index 0 shows
     Event **pipe_events  # those that can touch a descriptor of a pipe
     Event *fork_event  # that made it
     void *snapshots  # Snapshot of each fork, see inherited.pxd
