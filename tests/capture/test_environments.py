@@ -21,9 +21,7 @@ def captured(folder: Path, backend: Backend, n: int) -> tuple[float, Path]:
     """Return the CPU seconds of a capture of `n` executions, and its trace."""
     before = os.times()
     program = compiled("environments", folder, "-static")
-    done = capture(
-        [program, str(n), str(VARIABLES)], folder, backend=backend, options=["--env"]
-    )
+    done = capture([program, str(n), str(VARIABLES)], folder, backend=backend, options=["--env"])
     after = os.times()
     assert done.status == 0, done.stderr
     return sum(after[2:4]) - sum(before[2:4]), done.trace
