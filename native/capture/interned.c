@@ -14,7 +14,7 @@
 #define SLOTS_PER_ITEM 2
 #define ALIGNMENT sizeof(uint32_t)
 
-/* One key for all tables. Early at boot there may be no random bytes yet: nobody waits for them. */
+/* One key for all tables. Early at boot the kernel may lack random bytes: nobody waits for them. */
 static const struct hash_key *key_of_process(void)
 {
 	static struct hash_key key;

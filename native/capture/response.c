@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -52,14 +54,32 @@ struct request {
 
 /* ---- reading with the rights of a task ---- */
 
-/* The name alone is opened first: opening a device may do something. */
+/* A file of /proc describes the process that opens it, or another one. */
+static bool is_of_proc(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/*
+ * The name alone is opened first: opening a device may do something. Links of /proc lead to descriptors
+ * and directories of this process, where the program meant its own: they are not followed.
+ */
 static int open_name(const struct request *request, const char *path)
 {
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
+	int root = request->root < 0 ? AT_FDCWD : request->root;
+	int fd;
 
-	if (request->root < 0)
-		return open(path, O_PATH | O_CLOEXEC);
-	return (int)syscall(SYS_openat2, request->root, path, &how, sizeof(how));
+	how.resolve |= request->root < 0 ? 0 : RESOLVE_IN_ROOT;
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (fd < 0 && request->root < 0 && (errno == ENOSYS || errno == EPERM)) /* before Linux 5.6 */
+		fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0 || !is_of_proc(fd))
+		return fd;
+	close(fd);
+	return -1;
 }
 
 static int open_regular(const struct request *request, const char *path, size_t max)

@@ -97,14 +97,15 @@ static bool set_capabilities(struct __user_cap_data_struct *data)
 	return syscall(SYS_capset, &header, data) == 0;
 }
 
-static bool give_up_reading_all(void)
+/* All of them: CAP_SYS_PTRACE, which setfsuid() leaves, opens the links and maps of any process in /proc. */
+static bool give_up_capabilities(void)
 {
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	size_t i;
 
-	if (syscall(SYS_capget, &header, before) < 0)
-		return false;
 	memcpy(data, before, sizeof(data));
-	data[0].effective &= ~READS_ALL;
+	for (i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		data[i].effective = 0;
 	return set_capabilities(data);
 }
 
@@ -124,10 +125,11 @@ bool rights_take(const struct rights *rights)
 		return false;
 	if (rights->reads_all)
 		return true;
-	if (!give_up_reading_all())
+	if (syscall(SYS_capget, &header, before) < 0)
 		return false;
 	has_taken = true;
-	if (syscall(SYS_setgroups, rights->n_groups, rights->groups) == 0 && become(rights->uid, rights->gid))
+	if (syscall(SYS_setgroups, rights->n_groups, rights->groups) == 0 && become(rights->uid, rights->gid) &&
+	    give_up_capabilities())
 		return true;
 	rights_return();
 	return false;
@@ -138,6 +140,7 @@ void rights_return(void)
 	if (!has_taken)
 		return;
 	has_taken = false;
+	set_capabilities(before); /* with which the right to change the rest comes back */
 	setfsuid(0);
 	setfsgid(getegid());
 	set_capabilities(before);

@@ -14,6 +14,7 @@ from backends import capture
 from event_programs import compiled
 
 N = 200
+ATTEMPTS = 20
 O_CREATED_AND_EMPTIED = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 CLONE_FS = 0x200
 
@@ -31,13 +32,22 @@ def race(folder: Path, mode: str, *options: str) -> tuple[list[bytes], list[str]
     return [line.data for line in lines], said, counted
 
 
+def lost_race(folder: Path, mode: str, *options: str) -> list[bytes]:
+    """Return the lines of a run where the second thread came in time: a busy machine delays it."""
+    for _ in range(ATTEMPTS):
+        data, _, counted = race(folder, mode, *options)
+        if counted:
+            return data
+    raise AssertionError(f"the second thread never came in time in {ATTEMPTS} runs")
+
+
 def numbers(data: list[bytes], pattern: bytes) -> list[int]:
     found = (re.fullmatch(pattern, each) for each in data)
     return [int(match[1]) for match in found if match]
 
 
 def test_flags_of_openat2_are_those_that_the_kernel_copied(folder: Path) -> None:
-    data, _, counted = race(folder, "openat2")
+    data = lost_race(folder, "openat2")
     opened = [
         (data[i].partition(b"flags=")[2].partition(b",")[0], each)
         for i, each in enumerate(data[1:])
@@ -45,25 +55,21 @@ def test_flags_of_openat2_are_those_that_the_kernel_copied(folder: Path) -> None
     ]
     assert len(opened) == N
     assert {int(flags) for flags, _ in opened} == {O_CREATED_AND_EMPTIED}
-    assert counted
 
 
 def test_names_are_those_at_the_entry(folder: Path) -> None:
-    data, _, counted = race(folder, "symlink")
+    data = lost_race(folder, "symlink")
     assert [each for each in data if each.startswith(b"ST|")] == [b"ST|a"] * N
-    assert counted
 
 
 def test_the_source_of_a_rename_that_changes_is_counted(folder: Path) -> None:
-    data, _, counted = race(folder, "rename")
+    data = lost_race(folder, "rename")
     assert [each for each in data if each.startswith(b"RF|")] == [b"RF|%s/a" % bytes(folder)] * N
-    assert counted
 
 
 def test_numbers_that_are_no_pipe_are_counted_and_left_out(folder: Path) -> None:
-    data, _, counted = race(folder, "pipe")
+    data = lost_race(folder, "pipe")
     assert not [each for each in data if re.match(rb"Pipe2?\|.*=0,.*=1,", each)]
-    assert counted
 
 
 def test_what_a_child_of_clone3_shares_is_asked_of_the_kernel(folder: Path) -> None:

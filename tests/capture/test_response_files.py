@@ -148,6 +148,23 @@ def test_root_reads_nothing_for_somebody_who_could_not(folder: Path) -> None:
 
 
 @pytest.mark.root
+def test_files_of_proc_are_not_read(folder: Path) -> None:
+    """They would be those of the tracer, or of processes that only root may look into."""
+    own = folder / "own"
+    own.write_bytes(b"words")
+    for path in (folder, *folder.parents):
+        if not path.stat().st_mode & 1:
+            path.chmod(path.stat().st_mode | 1)
+    names = ["/proc/1/maps", "/proc/1/mountinfo", f"/proc/1/root{own}", "/proc/self/status"]
+    names += [f"/proc/self/cwd/{own.name}", "/dev/fd/3", "/proc/1/fd/0"]
+    words = " ".join(f"@{name}" for name in [*names, own])
+    command = f"setpriv --reuid 12345 --regid 12345 --clear-groups {folder}/gcc {words} 3<own"
+    found, counts = captured(PTRACE, folder, command)
+    assert found == [(os.fsencode(own), b"words")]
+    assert counts == {"response_files": 1, "missed_response_files": len(names)}
+
+
+@pytest.mark.root
 def test_root_that_cannot_become_somebody_reads_nothing_for_them(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,6 +113,7 @@ static void make_name(const char *mode, int i)
 	else
 		syscall(SYS_symlinkat, name, AT_FDCWD, made);
 	wait_for_spoiler();
+	unlink(made);
 }
 
 static void make_child(void)

@@ -18,7 +18,7 @@ cdef enum:
     NS_PER_SECOND = 1000000000
 
 
-# Early at boot there may be no random bytes yet: nobody waits for them.
+# Early at boot the kernel may lack random bytes: nobody waits for them.
 cdef u64 names_seed() noexcept nogil:
     cdef u64 seed = 0
     cdef timespec now

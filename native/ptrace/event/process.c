@@ -160,7 +160,7 @@ static void put_failed_clone(struct task *task)
 
 /*
  * What a child of clone3 shares: the flags in memory may have changed since the entry, so the kernel
- * is asked, and the flags that it does not tell are those of the entry.
+ * is asked. The flags that it cannot be asked for are those of the entry.
  */
 static u64 shared_flags(const struct task *parent, pid_t child, u64 flags)
 {

@@ -31,7 +31,7 @@ struct names {
 	char *type; /* of the file system to mount, or NULL */
 	bool from_exists;
 	bool from_is_directory;
-	char *given; /* the strings of the call, one after the other, as they were at its entry */
+	char *given; /* the strings of the call at its entry, one after the other */
 	size_t n_given;
 };
 
