@@ -78,9 +78,7 @@ static void put_fork(struct traced *parent, const struct record *record)
 		child->is_root = true;
 		return;
 	}
-	child->root = parent->root;
-	if (child->root)
-		child->root->refs++;
+	child->root = root_hold(parent->root);
 	if (flags >= 0)
 		events_put_at(parent, record->time_ns, ETRACE_EV_SYS_CLONE, &flags, NULL);
 	events_put_at(parent, record->time_ns, ETRACE_EV_SCHED_FORK, &value, NULL);
@@ -494,6 +492,9 @@ void events_put(const struct record *record, const char *text, size_t n)
 	if (task && record->lost) /* there may have been others since */
 		traced_forget_rights(task);
 	put_record(task, record, text, n);
-	if (record->kind != RECORD_RIGHTS && (task = traced_find(record->task)))
+	if (record->kind == RECORD_RIGHTS || record->kind == RECORD_COMM) /* a thread may rename others */
+		return;
+	task = traced_find(record->task);
+	if (task)
 		traced_forget_rights(task);
 }

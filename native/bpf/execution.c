@@ -3,7 +3,6 @@
  * A program was loaded -> Close (close-on-exec), Comm, New_proc and its strings. The record of the
  * execution comes first; the arguments and the environment follow it in pieces.
  */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,7 +30,7 @@ struct execution {
 	struct etrace_text comm;
 	struct list lists[N_LISTS];
 	struct rights rights; /* when it began */
-	int root; /* held, or -1: that of this process */
+	struct root *root; /* NULL: that of this process */
 	bool sees_files; /* these are known */
 	char strings[2 * PATH_MAX];
 };
@@ -44,8 +43,7 @@ void execution_free(struct traced *task)
 		return;
 	free(execution->lists[ARGUMENTS].text);
 	free(execution->lists[ENVIRONMENT].text);
-	if (execution->root >= 0)
-		close(execution->root);
+	root_release(execution->root);
 	free(execution);
 	task->execution = NULL;
 }
@@ -97,8 +95,10 @@ static void put_execution(struct traced *task)
 	etrace_prefix_init(&prefix, task->upid, task->cpu, execution->time_ns);
 	texts = split(&execution->lists[ARGUMENTS], &n);
 	trace_put_execution(&prefix, data, texts, n);
-	response_add(task->upid, texts, n, execution->cwd.text, execution->sees_files ? &execution->rights : NULL,
-		     execution->root);
+	if (response_is_wanted(texts, n))
+		response_add(task->upid, texts, n, execution->cwd.text,
+			     execution->sees_files ? &execution->rights : NULL,
+			     execution->root ? execution->root->fd : -1);
 	if (options.environment) {
 		texts = split(&execution->lists[ENVIRONMENT], &n);
 		environment_add(task->upid, texts, n);
@@ -165,9 +165,8 @@ static struct etrace_text keep(char **at, const char *end, const struct etrace_t
 /* Its response files are read when its arguments have come, as it sees them now. */
 static void note_view(struct execution *execution, const struct viewer *viewer)
 {
-	execution->root = viewer->root < 0 ? -1 : fcntl(viewer->root, F_DUPFD_CLOEXEC, 0);
-	execution->sees_files = !viewer->is_lost && (viewer->rights || geteuid() != 0) &&
-				(execution->root >= 0) == (viewer->root >= 0);
+	execution->root = root_hold(viewer->held);
+	execution->sees_files = !viewer->is_lost && (viewer->rights || geteuid() != 0);
 	memset(&execution->rights, 0, sizeof(execution->rights));
 	if (viewer->rights)
 		execution->rights = *viewer->rights;
@@ -175,14 +174,15 @@ static void note_view(struct execution *execution, const struct viewer *viewer)
 
 void execution_begin(struct traced *task, const struct record *record, const struct etrace_text *strings)
 {
-	struct viewer viewer = traced_viewer(task, record);
 	struct execution *execution;
+	struct viewer viewer;
 	char *at;
 	size_t i;
 
 	execution_free(task);
 	task->pid = (pid_t)record->pid;
 	task->leader = task->key; /* a thread that executes is the first of its process */
+	viewer = traced_viewer(task, record);
 	execution = must_alloc(sizeof(*execution));
 	memset(execution->lists, 0, sizeof(execution->lists));
 	note_view(execution, &viewer);

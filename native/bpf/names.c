@@ -65,16 +65,9 @@ void name_join_last(struct name *name, const struct etrace_text *directory, cons
 	append(name, text->text + begin, end - begin);
 }
 
-/* A thread that opens it begins with the rights that are taken here. */
 static int open_name(const char *text, int flags, const struct viewer *viewer)
 {
-	int fd;
-
-	if (viewer->is_lost || !rights_take(viewer->rights))
-		return -1;
-	fd = open_in_time(text, flags | O_PATH | O_CLOEXEC, viewer->root);
-	rights_return();
-	return fd;
+	return viewer->is_lost ? -1 : open_in_time(viewer->rights, text, flags, viewer->root);
 }
 
 static ssize_t read_fd_link(int fd, char text[PATH_MAX])
@@ -96,6 +89,9 @@ static bool path_of(int fd, int root, struct name *name)
 	ssize_t n_above = root < 0 ? 0 : read_fd_link(root, above);
 
 	if (len <= 0 || n_above < 0)
+		return false;
+	text[len] = '\0';
+	if (proc_is_own(text))
 		return false;
 	if (n_above == 1 || len < n_above || memcmp(text, above, (size_t)n_above) ||
 	    (len > n_above && text[n_above] != '/'))

@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,21 +35,17 @@ struct request {
 	int fd;
 	bool is_answered;
 	bool is_left;
+	bool has_rights;
+	struct rights rights;
 	char text[];
 };
 
 static bool gave_up;
 
-static int open_below(const struct request *request, unsigned long long resolve)
+static int open_as(const struct request *request, unsigned long long resolve)
 {
-	struct open_how how = { .flags = (unsigned long long)request->flags, .resolve = resolve };
-	int from = request->root;
-
-	if (from < 0)
-		from = AT_FDCWD;
-	else
-		how.resolve |= RESOLVE_IN_ROOT;
-	return (int)syscall(SYS_openat2, from, request->text, &how, sizeof(how));
+	return rights_open(request->has_rights ? &request->rights : NULL, request->text, request->flags, resolve,
+			   request->root);
 }
 
 static void request_free(struct request *request)
@@ -65,7 +60,7 @@ static void request_free(struct request *request)
 static void *answer(void *argument)
 {
 	struct request *request = argument;
-	int fd = open_below(request, 0);
+	int fd = open_as(request, 0);
 	bool is_left;
 
 	pthread_mutex_lock(&request->lock);
@@ -122,10 +117,10 @@ static int wait_for(struct request *request)
 		return -1;
 	}
 	request_free(request);
-	return fd;
+	return fd < 0 ? -1 : fd;
 }
 
-static struct request *request_new(const char *text, int flags, int root)
+static struct request *request_new(const struct rights *rights, const char *text, int flags, int root)
 {
 	struct request *request = calloc(1, sizeof(*request) + strlen(text) + 1);
 	pthread_condattr_t attributes;
@@ -136,6 +131,9 @@ static struct request *request_new(const char *text, int flags, int root)
 	request->flags = flags;
 	request->root = root < 0 ? -1 : fcntl(root, F_DUPFD_CLOEXEC, 0);
 	request->fd = -1;
+	request->has_rights = rights;
+	if (rights)
+		request->rights = *rights;
 	pthread_mutex_init(&request->lock, NULL);
 	pthread_condattr_init(&attributes);
 	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -144,19 +142,18 @@ static struct request *request_new(const char *text, int flags, int root)
 	return request;
 }
 
-int open_in_time(const char *text, int flags, int root)
+int open_in_time(const struct rights *rights, const char *text, int flags, int root)
 {
-	struct request *request = request_new(text, flags, root);
+	struct request *request = request_new(rights, text, flags, root);
 	int fd = -1;
 
 	if (request == NULL)
 		return -1;
 	if (root < 0 || request->root >= 0)
-		fd = open_below(request, RESOLVE_CACHED);
+		fd = open_as(request, RESOLVE_CACHED);
 	/* EAGAIN: it is not cached; the others: the kernel does not know the flag */
-	if (fd < 0 && (errno == EAGAIN || errno == EINVAL || errno == ENOSYS || errno == EPERM) &&
-	    !gave_up && start(request))
+	if ((fd == -EAGAIN || fd == -EINVAL || fd == -ENOSYS || fd == -EPERM) && !gave_up && start(request))
 		return wait_for(request);
 	request_free(request);
-	return fd;
+	return fd < 0 ? -1 : fd;
 }

@@ -32,7 +32,7 @@ enum record_kind {
 	RECORD_IO_URING,
 	RECORD_PRIVATE, /* the task has become what the user may not watch, and is not traced any more */
 	RECORD_ROOT, /* the task has another root directory or mount namespace from here on */
-	RECORD_RIGHTS, /* fsuid and fsgid << 32, uid and gid << 32, whether it may read all, groups or -1; groups, struct record_root.
+	RECORD_RIGHTS, /* user and group << 32, whether they were raised, capabilities, groups or -1; groups, struct record_root.
 			* They are those of the task at its next record, whose names may have to be looked up. */
 };
 

@@ -56,15 +56,19 @@ struct traced *traced_add(u64 key, pid_t pid, u64 leader)
 	return task;
 }
 
-static void drop_root(struct traced *task)
+struct root *root_hold(struct root *root)
 {
-	struct root *root = task->root;
+	if (root)
+		root->refs++;
+	return root;
+}
 
+void root_release(struct root *root)
+{
 	if (root && !--root->refs) {
 		close(root->fd);
 		free(root);
 	}
-	task->root = NULL;
 }
 
 void traced_remove(struct traced *task)
@@ -75,7 +79,7 @@ void traced_remove(struct traced *task)
 		place = &(*place)->next;
 	*place = task->next;
 	n_tasks--;
-	drop_root(task);
+	root_release(task->root);
 	execution_free(task);
 	free(task->closing);
 	free((char *)task->exec_name.text);
@@ -127,30 +131,21 @@ void traced_take_root(struct traced *task)
 	fd = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	drop_root(task);
 	root = must_alloc(sizeof(*root));
 	memset(root, 0, sizeof(*root));
 	root->refs = 1;
 	root->fd = fd;
-	if (!know(fd, &root->known_by)) {
-		close(fd);
-		free(root);
-		return;
-	}
+	root_release(task->root);
 	task->root = root;
+	if (know(fd, &root->known_by))
+		return;
+	root_release(root);
+	task->root = NULL;
 }
 
 /* ---- rights ---- */
 
-static unsigned int low(s64 value)
-{
-	return (unsigned int)value;
-}
-
-static unsigned int high(s64 value)
-{
-	return (unsigned int)((u64)value >> 32);
-}
+_Static_assert(RECORD_MOST_GROUPS == RIGHTS_MOST_GROUPS, "the groups of a record fit");
 
 void traced_note_rights(struct traced *task, const struct record *record, const struct etrace_text strings[2])
 {
@@ -164,7 +159,10 @@ void traced_note_rights(struct traced *task, const struct record *record, const 
 	}
 	if (!noted)
 		noted = task->rights = must_alloc(sizeof(*noted));
-	rights_set(&noted->rights, low(values[0]), high(values[0]), low(values[1]), high(values[1]), values[2]);
+	noted->rights.uid = (unsigned int)values[0];
+	noted->rights.gid = (unsigned int)((u64)values[0] >> 32);
+	noted->rights.is_raised = values[1];
+	noted->rights.capabilities = (u64)values[2];
 	noted->rights.n_groups = strings[0].len / sizeof(noted->rights.groups[0]);
 	memcpy(noted->rights.groups, strings[0].text, strings[0].len);
 	memcpy(&noted->root, strings[1].text, sizeof(noted->root));
@@ -184,16 +182,17 @@ static bool has_root(const struct traced *task)
 
 struct viewer traced_viewer(struct traced *task, const struct record *record)
 {
-	struct viewer viewer = { -1, task->rights ? &task->rights->rights : NULL, false };
+	struct viewer viewer = { -1, NULL, task->rights ? &task->rights->rights : NULL, false };
 
 	if (!(record->flags & RECORD_FOREIGN))
 		return viewer;
 	if (!has_root(task))
 		traced_take_root(task);
-	if (has_root(task))
+	viewer.is_lost = !has_root(task);
+	if (!viewer.is_lost) {
+		viewer.held = task->root;
 		viewer.root = task->root->fd;
-	else
-		viewer.is_lost = true;
+	}
 	return viewer;
 }
 

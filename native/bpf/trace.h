@@ -26,6 +26,7 @@ struct root {
 /* How a task sees names at an event. */
 struct viewer {
 	int root; /* a directory, or -1: that of this process */
+	struct root *held; /* this directory, or NULL */
 	const struct rights *rights; /* NULL: unknown; root looks nothing up then */
 	bool is_lost; /* its root directory is not at hand: nothing is looked up */
 };
@@ -68,6 +69,10 @@ void traced_remove(struct traced *task);
 void traced_for_each(void (*visit)(struct traced *task));
 
 size_t traced_count(void);
+
+/* Another user of a root directory, and one less. NULL: none. */
+struct root *root_hold(struct root *root);
+void root_release(struct root *root);
 
 /* Hold the root directory of a task: names in it can be looked up when the task is gone. */
 void traced_take_root(struct traced *task);

@@ -106,3 +106,13 @@ pid_t proc_parent(pid_t pid)
 		sscanf(at, ") %*c %d", &parent);
 	return parent;
 }
+
+bool proc_is_own(const char *path)
+{
+	char own[PROC_NAME_MAX];
+	size_t len;
+
+	proc_name(own, getpid(), "");
+	len = strlen(own) - 1; /* without the slash */
+	return !strncmp(path, own, len) && (!path[len] || path[len] == '/');
+}

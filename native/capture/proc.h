@@ -31,4 +31,7 @@ void proc_read_comm(pid_t tid, char comm[PROC_COMM_MAX]);
 /* The parent of a process; 0 when it is gone. */
 pid_t proc_parent(pid_t pid);
 
+/* Whether a path is that of this process in /proc: what a task called /proc/self is another one. */
+bool proc_is_own(const char *path);
+
 #endif /* ETRACE_CAPTURE_PROC_H */

@@ -19,7 +19,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <linux/openat2.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -27,12 +26,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "capture/named.h"
 #include "capture/options.h"
-#include "capture/proc.h"
 #include "capture/trace.h"
 
 #define QUEUE_BYTES (16 << 20)
@@ -62,39 +59,17 @@ static bool is_of_proc(int fd)
 	return fstatfs(fd, &fs) < 0 || fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/*
- * The name alone is opened first: opening a device may do something. Links of /proc lead to descriptors
- * and directories of this process, where the program meant its own: they are not followed.
- */
-static int open_name(const struct request *request, const char *path)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS };
-	int root = request->root < 0 ? AT_FDCWD : request->root;
-	int fd;
-
-	how.resolve |= request->root < 0 ? 0 : RESOLVE_IN_ROOT;
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd < 0 && request->root < 0 && (errno == ENOSYS || errno == EPERM)) /* before Linux 5.6 */
-		fd = open(path, O_PATH | O_CLOEXEC);
-	if (fd < 0 || !is_of_proc(fd))
-		return fd;
-	close(fd);
-	return -1;
-}
-
+/* The name alone is opened first: opening a device may do something. */
 static int open_regular(const struct request *request, const char *path, size_t max)
 {
-	char name[PROC_NAME_MAX];
+	int fd = rights_open(&request->rights, path, 0, 0, request->root);
 	struct stat st;
-	int fd = open_name(request, path);
 	int readable = -1;
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= (off_t)max) {
-		proc_fd_name(name, getpid(), fd);
-		readable = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	}
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= (off_t)max && !is_of_proc(fd))
+		readable = rights_reopen(&request->rights, fd, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	close(fd);
 	return readable;
 }
@@ -107,12 +82,8 @@ static ssize_t read_for_task(const struct request *request, const char *path, ch
 {
 	size_t len = 0;
 	ssize_t n = -1;
-	int fd = -1;
+	int fd = open_regular(request, path, max);
 
-	if (!rights_take(&request->rights))
-		return -1;
-	fd = open_regular(request, path, max);
-	rights_return();
 	if (fd < 0)
 		return -1;
 	while (len <= max && (n = read(fd, to + len, max + 1 - len)) > 0)
@@ -370,8 +341,6 @@ void response_add(s64 upid, const struct etrace_text *arguments, size_t n, const
 	size_t n_taken;
 	size_t size;
 
-	if (!response_is_wanted(arguments, n))
-		return;
 	n_taken = count_names(arguments, n, &size, &n_missed);
 	if (!rights || rights->is_raised) {
 		n_missed += n_taken;

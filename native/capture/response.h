@@ -13,7 +13,8 @@
 bool response_is_wanted(const struct etrace_text *arguments, size_t n);
 
 /*
- * A program was loaded: have the files read that its arguments name. Waits a limited time.
+ * A program was loaded and response_is_wanted(): have the files read that its arguments name. Waits a
+ * limited time.
  * `rights`: those of the task at this moment; NULL: they are unknown, and nothing is read. `root`: a
  * descriptor of its root directory, or -1 when names lead where they do for this process.
  */

@@ -96,12 +96,18 @@ static bool is_repeated(struct etrace_task *entry, u64 flags, const struct etrac
 
 /* ---- Open ---- */
 
-#define OPEN_FOR (O_ACCMODE | O_APPEND)
-
 /*
- * Absent when another thread has closed the descriptor already. `flags`: NULL, or what the task's
- * memory says now. Another thread may have changed that, so how the file is open counts.
+ * How the file is open counts, for the task's memory may say something else by now; but the descriptor may lead to
+ * another file by now, too. Neither makes a write look like a read.
  */
+static u64 flags_of(u64 given, u64 open)
+{
+	u64 kept = open & O_ACCMODE || !(given & O_ACCMODE) ? O_ACCMODE | O_APPEND : O_APPEND;
+
+	return (given & ~kept) | (open & kept);
+}
+
+/* Absent when another thread has closed the descriptor already. `flags`: NULL, or from the task's memory. */
 static __always_inline struct etrace_text opened_path(int fd, char *buf, u64 *flags)
 {
 	struct etrace_file file = etrace_file_get(fd);
@@ -110,8 +116,7 @@ static __always_inline struct etrace_text opened_path(int fd, char *buf, u64 *fl
 	if (file.file) {
 		text = etrace_path_text(&file.file->f_path, buf, ETRACE_PATH_BYTES);
 		if (flags)
-			*flags = (*flags & ~(u64)OPEN_FOR) |
-				 (file.file->f_flags & OPEN_FOR);
+			*flags = flags_of(*flags, file.file->f_flags);
 	} else {
 		etrace_count(ETRACE_COUNT_RACES);
 	}

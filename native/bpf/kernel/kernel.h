@@ -59,8 +59,7 @@ struct user_namespace {
 };
 
 struct super_block {
-	unsigned long s_flags, s_magic;
-	struct user_namespace *s_user_ns;
+	unsigned long s_magic;
 };
 
 struct inode_operations {

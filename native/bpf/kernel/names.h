@@ -59,13 +59,23 @@ static __always_inline u32 take_last_directory(struct scratch *scratch, u32 numb
 #define O_TRUNC 01000
 #define O_ACCMODE 03
 #define O_APPEND 02000
+#define O_PATH 010000000
 
-/* What openat2() was given, with how the file is open: the program may have written over its own structure. */
-static __always_inline u64 flags_of(u64 given, u64 file)
+/*
+ * What openat2() was given, with how the file is open: the program may have written over its own structure, or put
+ * another file in the place of the descriptor. Neither makes a write look like a read.
+ */
+static __always_inline u64 flags_of(u64 given, u64 open)
 {
-	u64 kept = O_ACCMODE | O_APPEND;
+	u64 kept = open & O_ACCMODE || !(given & O_ACCMODE) ? O_ACCMODE | O_APPEND : O_APPEND;
 
-	return file ? (given & ~kept) | (READ(struct file, file, f_flags) & kept) : given;
+	return (given & ~kept) | (open & kept);
+}
+
+/* Whether a file is open for what the call asked: if not, another has taken the descriptor since. */
+static __always_inline bool is_of_call(u64 file, u64 flags)
+{
+	return flags & O_PATH || !((READ(struct file, file, f_flags) ^ flags) & O_ACCMODE);
 }
 
 static __always_inline void put_open(struct task *task, const struct call *call)
@@ -100,9 +110,12 @@ static __always_inline void put_open(struct task *task, const struct call *call)
 		name = 0;
 		break;
 	case CALL_OPENAT2:
-		if (bpf_probe_read_user(how, sizeof(how), (void *)args[2]))
+		if (bpf_probe_read_user(how, sizeof(how), (void *)args[2]) && task->value < 0)
 			scratch->head.flags |= RECORD_UNREAD;
-		how[0] = flags_of(task->value < 0 ? how[0] : (u64)task->value, file);
+		if (task->value >= 0)
+			how[0] = (u64)task->value;
+		if (file)
+			how[0] = flags_of(how[0], READ(struct file, file, f_flags));
 		dirfd = (int)args[0];
 		name = args[1];
 		break;
@@ -115,7 +128,10 @@ static __always_inline void put_open(struct task *task, const struct call *call)
 	scratch->head.values[0] = call->result;
 	scratch->head.values[1] = (s64)how[0];
 	scratch->head.values[2] = (s64)how[1];
-	n = file ? put_file(file, 0) : 0;
+	if (file && call->kind != CALL_OPENAT2 && !is_of_call(file, how[0]))
+		n = -1;
+	else
+		n = file ? put_file(file, 0) : 0;
 	if (n < 0) {
 		scratch->head.flags |= RECORD_CUT;
 		n = 0;

@@ -17,29 +17,43 @@
 #define READS_ALL (1ULL << 1 | 1ULL << 2) /* CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH */
 #define GROUP_STEPS 17 /* a list has 65,536 at most, in order */
 
-/* The effective capabilities of the running task; those in a user namespace of its own count for nothing. */
-static __always_inline u64 capabilities_of(const struct cred *cred)
-{
-	u64 bits = 0;
+/*
+ * Who asks for the running task: its user and groups. A program that its file has raised (set-uid, set-gid) asks
+ * for its caller, who chose its arguments. As rights_set() of native/capture/rights.c.
+ */
+struct asker {
+	u32 uid, gid;
+	u64 capabilities; /* of root; those in a user namespace of its own count for nothing */
+	bool is_raised;
+};
 
-	if (!BPF_CORE_READ(cred, user_ns, level))
-		bpf_probe_read_kernel(&bits, sizeof(bits),
+static __always_inline struct asker asker_of(const struct cred *cred)
+{
+	u32 real_uid = BPF_CORE_READ(cred, uid.val), real_gid = BPF_CORE_READ(cred, gid.val);
+	struct asker asker = {};
+
+	asker.uid = BPF_CORE_READ(cred, fsuid.val);
+	asker.gid = BPF_CORE_READ(cred, fsgid.val);
+	if (!asker.uid && !real_uid && !BPF_CORE_READ(cred, user_ns, level))
+		bpf_probe_read_kernel(&asker.capabilities, sizeof(asker.capabilities),
 				      (void *)cred + bpf_core_field_offset(struct cred, cap_effective));
-	return bits;
+	asker.is_raised = real_uid && (asker.uid != real_uid || asker.gid != real_gid);
+	if (asker.is_raised) {
+		asker.uid = real_uid;
+		asker.gid = real_gid;
+	}
+	return asker;
 }
 
-/* Whether the running task is in a group. */
+/* Whether the running task has a group beside its first. */
 __attribute__((noinline)) int is_in_group(u32 gid)
 {
 	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
-	const struct cred *cred = BPF_CORE_READ(current, cred);
-	struct group_info *groups = BPF_CORE_READ(cred, group_info);
+	struct group_info *groups = BPF_CORE_READ(current, cred, group_info);
 	u64 list = (u64)groups + bpf_core_field_offset(struct group_info, gid);
 	u32 first = 0, end = (u32)BPF_CORE_READ(groups, ngroups);
 	int i;
 
-	if (BPF_CORE_READ(cred, fsgid.val) == gid)
-		return 1;
 	for (i = 0; i < GROUP_STEPS; i++) {
 		u32 middle = (first + end) / 2;
 		u32 found = 0;
@@ -87,22 +101,23 @@ static __always_inline bool may_have_list(u64 inode, u32 mode)
 __attribute__((noinline)) int may_search(u64 mount, u64 dentry)
 {
 	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
-	const struct cred *cred = BPF_CORE_READ(current, cred);
+	struct asker asker = asker_of(BPF_CORE_READ(current, cred));
 	u64 inode = (u64)READ(struct dentry, dentry, d_inode);
 	u64 magic = BPF_CORE_READ((struct dentry *)dentry, d_sb, s_magic);
-	u32 mode;
+	u32 mode, gid;
 
-	if (capabilities_of(cred) & READS_ALL)
+	if (asker.capabilities & READS_ALL)
 		return 1;
 	if (!inode || !has_plain_owners(mount) ||
 	    (magic != OVERLAYFS_MAGIC && BPF_CORE_READ((struct inode *)inode, i_op, permission)))
 		return 0;
 	mode = READ(struct inode, inode, i_mode);
-	if (READ(struct inode, inode, i_uid.val) == BPF_CORE_READ(cred, fsuid.val))
+	if (READ(struct inode, inode, i_uid.val) == asker.uid)
 		return mode >> USER_SHIFT & SEARCH;
 	if (may_have_list(inode, mode))
 		return 0;
-	if (is_in_group(READ(struct inode, inode, i_gid.val)))
+	gid = READ(struct inode, inode, i_gid.val);
+	if (gid == asker.gid || is_in_group(gid))
 		return mode >> GROUP_SHIFT & SEARCH;
 	return mode & SEARCH;
 }
@@ -130,6 +145,7 @@ __attribute__((noinline)) int put_rights(u64 key, u32 pid)
 	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
 	const struct cred *cred = BPF_CORE_READ(current, cred);
 	struct group_info *groups = BPF_CORE_READ(cred, group_info);
+	struct asker asker;
 	u32 n = (u32)BPF_CORE_READ(groups, ngroups);
 	struct scratch *scratch;
 	u32 bytes = 0;
@@ -139,9 +155,10 @@ __attribute__((noinline)) int put_rights(u64 key, u32 pid)
 	scratch = record_begin(key, pid, RECORD_RIGHTS);
 	if (!scratch)
 		return 0;
-	scratch->head.values[0] = (s64)(BPF_CORE_READ(cred, fsuid.val) | (u64)BPF_CORE_READ(cred, fsgid.val) << 32);
-	scratch->head.values[1] = (s64)(BPF_CORE_READ(cred, uid.val) | (u64)BPF_CORE_READ(cred, gid.val) << 32);
-	scratch->head.values[2] = (capabilities_of(cred) & READS_ALL) != 0;
+	asker = asker_of(cred);
+	scratch->head.values[0] = (s64)(asker.uid | (u64)asker.gid << 32);
+	scratch->head.values[1] = asker.is_raised;
+	scratch->head.values[2] = (s64)asker.capabilities;
 	scratch->head.values[3] = -1;
 	if (n <= RECORD_MOST_GROUPS) {
 		bytes = n * (u32)sizeof(u32);

@@ -14,7 +14,7 @@
 #define WALK_PLACE(at) ((u32)(at) & (WALK_TEXT - 1))
 #define SOME_CHILDREN 64
 #define TIMES_SOME_CHILDREN 128
-#define MOST_MOUNTS 128
+#define MOST_MOUNTS 1024
 #define MOST_STACKED 8 /* of mounts on one directory */
 #define MOST_PARTS 64
 #define MOST_WALK_LINKS 8
@@ -30,6 +30,7 @@ struct walk {
 	u64 root_dentry;
 	u64 root_mount;
 	u64 node; /* of a list of children */
+	u64 found; /* the child, or what is mounted on it */
 	u32 at; /* of the next part */
 	u32 n_links;
 	char name[256];
@@ -148,43 +149,52 @@ __attribute__((noinline)) u64 child_on_the_way(u64 parent, u32 at, u32 len)
 	return 0;
 }
 
-/* What is mounted on a directory of a mount, or 0. */
-__attribute__((noinline)) u64 mounted_on(u64 mount, u64 dentry)
+/* Go to what is mounted on `walk->found` of the mount; WALK_ON: something is, WALK_FOUND: nothing, WALK_UNKNOWN. */
+__attribute__((noinline)) int walk_down(void)
 {
 	u64 node_at = bpf_core_field_offset(struct mount, mnt_child);
-	u64 head = mount + bpf_core_field_offset(struct mount, mnt_mounts);
-	u64 node = head;
+	struct walk *walk = walk_get();
+	u64 head, node, mount;
 	int i;
 
+	if (!walk)
+		return WALK_UNKNOWN;
+	head = walk->mount + bpf_core_field_offset(struct mount, mnt_mounts);
+	node = head;
 	for (i = 0; i < MOST_MOUNTS; i++) {
 		node = (u64)READ(struct list_head, node, next);
 		if (!node || node == head)
-			return 0;
-		if ((u64)READ(struct mount, node - node_at, mnt_mountpoint) == dentry)
-			return node - node_at;
+			return WALK_FOUND;
+		if ((u64)READ(struct mount, node - node_at, mnt_mountpoint) == walk->found) {
+			mount = node - node_at;
+			walk->mount = mount;
+			walk->found = (u64)READ(struct mount, mount, mnt.mnt_root);
+			return WALK_ON;
+		}
 	}
-	return 0;
+	return WALK_UNKNOWN;
 }
 
-static __always_inline void walk_up(struct walk *walk)
+static __always_inline int walk_up(struct walk *walk)
 {
 	int i;
 
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < MOST_STACKED; i++) {
 		u64 dentry = walk->dentry, mount = walk->mount, above;
 
 		if (dentry == walk->root_dentry && mount == walk->root_mount)
-			return;
+			return WALK_ON;
 		if (dentry != (u64)READ(struct mount, mount, mnt.mnt_root)) {
 			walk->dentry = (u64)READ(struct dentry, dentry, d_parent);
-			return;
+			return WALK_ON;
 		}
 		above = (u64)READ(struct mount, mount, mnt_parent);
 		if (above == mount)
-			return;
+			return WALK_ON;
 		walk->dentry = (u64)READ(struct mount, mount, mnt_mountpoint);
 		walk->mount = above;
 	}
+	return WALK_UNKNOWN;
 }
 
 /* Put the target of a link before what is left of the name. */
@@ -232,7 +242,7 @@ __attribute__((noinline)) u32 part_len(u32 at)
 __attribute__((noinline)) int walk_part(void)
 {
 	struct walk *walk = walk_get();
-	u64 child, mount, inode, dentry;
+	u64 child, inode, dentry;
 	u32 at, len;
 	int i;
 
@@ -256,8 +266,7 @@ __attribute__((noinline)) int walk_part(void)
 	if (len == 1 && walk->text[walk_place(at)] == '.')
 		return WALK_ON;
 	if (len == 2 && walk->text[walk_place(at)] == '.' && walk->text[walk_place(at + 1)] == '.') {
-		walk_up(walk);
-		return WALK_ON;
+		return walk_up(walk);
 	}
 	child = child_on_the_way(dentry, at, len);
 	if (!child)
@@ -269,15 +278,18 @@ __attribute__((noinline)) int walk_part(void)
 		return WALK_ABSENT;
 	if ((READ(struct inode, inode, i_mode) & S_IFMT) == S_IFLNK)
 		return walk_link(walk, inode, at + len);
+	walk->found = child;
 	for (i = 0; i < MOST_STACKED; i++) {
-		mount = mounted_on(walk->mount, child);
-		if (!mount)
-			break;
-		walk->mount = mount;
-		child = (u64)READ(struct mount, mount, mnt.mnt_root);
+		int down = walk_down();
+
+		if (down == WALK_UNKNOWN)
+			return WALK_UNKNOWN;
+		if (down == WALK_FOUND) {
+			walk->dentry = walk->found;
+			return WALK_ON;
+		}
 	}
-	walk->dentry = child;
-	return WALK_ON;
+	return WALK_UNKNOWN;
 }
 
 /* Walk along the text, from where the walk is. */

@@ -55,10 +55,12 @@ static void find_source(struct task *task, int dirfd, u64 address, bool follow)
 
 	if (!read_name(task, dirfd, address, &path))
 		return;
-	if (follow ? !resolve_whole(task, &path) : !resolve_directories(task, &path))
-		return;
-	names->from_exists = stat_in_task(task, &path, AT_SYMLINK_NOFOLLOW, &st) || follow;
-	names->from_is_directory = names->from_exists && !follow && S_ISDIR(st.st_mode);
+	if (follow ? resolve_whole(task, &path) : resolve_directories(task, &path)) {
+		names->from_exists = stat_in_task(task, &path, AT_SYMLINK_NOFOLLOW, &st) || follow;
+		names->from_is_directory = names->from_exists && !follow && S_ISDIR(st.st_mode);
+	} else { /* or this tracer may not look it up: the name stays as it was given */
+		names->from_is_directory = true;
+	}
 	names->from = keep(path.text, path.len);
 }
 

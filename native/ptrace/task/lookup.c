@@ -58,9 +58,6 @@ struct lookup {
 	char path[];
 };
 
-/* Of the tracer: for what does not go into the trace. */
-static const struct rights all_rights = { .reads_all = true };
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queued = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t answered; /* timed waits, by the monotonic clock */
@@ -76,38 +73,21 @@ static size_t n_threads;
 static size_t n_idle;
 static size_t n_pending; /* only the loop uses it: answers that are to come */
 
-/* `root`: a directory that names do not lead out of, or AT_FDCWD. */
-static int open_name(const char *path, int flags, u64 resolve, int root)
-{
-	struct open_how how = { .flags = (u64)flags | O_PATH | O_CLOEXEC, .resolve = resolve };
-	int fd;
-
-	if (root == AT_FDCWD && !resolve)
-		fd = open(path, flags | O_PATH | O_CLOEXEC);
-	else
-		fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	return fd < 0 ? -errno : fd;
-}
-
 /* As the task sees the name: below its root directory, with its rights. */
 static int open_as(const char *path, int flags, u64 resolve, pid_t root_of, const struct rights *rights)
 {
 	char name[PROC_NAME_MAX];
-	int root = AT_FDCWD;
-	int fd = -EACCES;
+	int root = -1;
+	int fd;
 
 	if (root_of) {
 		proc_name(name, root_of, "root");
 		root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (root < 0)
 			return -errno;
-		resolve |= RESOLVE_IN_ROOT;
 	}
-	if (rights_take(rights)) {
-		fd = open_name(path, flags, resolve, root);
-		rights_return();
-	}
-	if (root_of)
+	fd = rights_open(rights, path, flags, resolve, root);
+	if (root >= 0)
 		close(root);
 	return fd;
 }
@@ -295,11 +275,24 @@ static struct lookup *add_lookup(struct task *task, struct lookup *lookup)
 	return lookup;
 }
 
+/* Read once, for all names of a stop. NULL: they are unknown. */
+static const struct rights *rights_at_stop(struct task *task)
+{
+	if (!task->rights) {
+		task->rights = must_alloc(sizeof(*task->rights));
+		if (!rights_of_task(task->tid, task->rights)) {
+			free(task->rights);
+			task->rights = NULL;
+		}
+	}
+	return task->rights;
+}
+
 int lookup_open(struct task *task, const char *path, int flags, bool in_root)
 {
 	pid_t root_of = in_root ? task->tid : 0;
+	const struct rights *rights;
 	struct lookup *lookup;
-	struct rights rights;
 	int fd;
 
 	if (lookup_is_pending(task))
@@ -307,12 +300,13 @@ int lookup_open(struct task *task, const char *path, int flags, bool in_root)
 	lookup = find_answer(task, path, flags);
 	if (lookup)
 		return copy_answer(lookup);
-	if (!rights_of_task(task->tid, &rights))
+	rights = rights_at_stop(task);
+	if (!rights)
 		return -EACCES;
-	fd = open_cached(path, flags, root_of, &rights);
+	fd = open_cached(path, flags, root_of, rights);
 	if (fd != -EAGAIN)
 		return fd;
-	lookup = add_lookup(task, lookup_create(path, flags, root_of, &rights));
+	lookup = add_lookup(task, lookup_create(path, flags, root_of, rights));
 	return ask(lookup, AT_ONCE_NS) ? copy_answer(lookup) : -EINPROGRESS;
 }
 
@@ -334,7 +328,7 @@ bool lookup_string(struct task *task, u64 address)
 		return false;
 	if (was_brought_in(task, address) || memory_is_there(task, address, MEMORY_CHUNK))
 		return true;
-	lookup = add_lookup(task, lookup_create("", 0, 0, &all_rights));
+	lookup = add_lookup(task, lookup_create("", 0, 0, rights_own()));
 	lookup->memory_of = task->tid;
 	lookup->address = address;
 	return ask(lookup, AT_ONCE_NS);
@@ -342,12 +336,12 @@ bool lookup_string(struct task *task, u64 address)
 
 int lookup_soon(const char *path, int flags)
 {
-	int fd = open_cached(path, flags, 0, &all_rights);
+	int fd = open_cached(path, flags, 0, rights_own());
 	struct lookup *lookup;
 
 	if (fd != -EAGAIN)
 		return fd;
-	lookup = lookup_create(path, flags, 0, &all_rights);
+	lookup = lookup_create(path, flags, 0, rights_own());
 	if (!ask(lookup, SOON_NS))
 		return -ETIMEDOUT;
 	fd = copy_answer(lookup);
@@ -357,6 +351,8 @@ int lookup_soon(const char *path, int flags)
 
 void lookup_forget(struct task *task)
 {
+	free(task->rights);
+	task->rights = NULL;
 	while (task->lookups) {
 		struct lookup *lookup = task->lookups;
 

@@ -183,7 +183,7 @@ bool path_of_own_fd(struct task *task, int fd, struct path *path)
 	char name[PROC_NAME_MAX];
 
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	return path_of_name(task, name, path);
+	return path_of_name(task, name, path) && !proc_is_own(path->text);
 }
 
 bool path_extend(struct path *path, const char *text, size_t len)
@@ -223,23 +223,62 @@ bool path_join(struct task *task, int dirfd, const char *text, size_t len, struc
  * with RESOLVE_IN_ROOT (Linux 5.6), so that absolute symbolic links stay inside that root. The
  * tracer waits for no file system meanwhile: see lookup.h.
  *
- * /proc/self would mean the tracer: such names are rewritten to the task's number first.
+ * /proc/self would mean the tracer: a link of the task's process at the begin of a name is read for it, and
+ * nothing else of /proc is opened.
  */
 
 #define LITERAL_STARTS(text, prefix) (!strncmp((text), (prefix), sizeof(prefix) - 1))
 
-/* Names that every process sees differently, as the task sees them. */
-static const char *own_name(const struct task *task, const char *path, char buf[JOINED_MAX])
+/* Links of a process, below its directory in /proc. */
+#define LINK_MAX 32
+
+/* Where the process's own directory ends in a name, or NULL: "/proc/self/", "/dev/" before "fd/", .. */
+static const char *below_own_process(const struct task *task, const char *path)
 {
+	char own[LINK_MAX];
+	int len = snprintf(own, sizeof(own), "/proc/%d/", task->tgid);
+
 	if (LITERAL_STARTS(path, "/proc/self/"))
-		snprintf(buf, JOINED_MAX, "/proc/%d/%s", task->tgid, path + 11);
-	else if (LITERAL_STARTS(path, "/proc/thread-self/"))
-		snprintf(buf, JOINED_MAX, "/proc/%d/task/%d/%s", task->tgid, task->tid, path + 18);
-	else if (LITERAL_STARTS(path, "/dev/fd/"))
-		snprintf(buf, JOINED_MAX, "/proc/%d/fd/%s", task->tgid, path + 8);
-	else
-		return path;
-	return buf;
+		return path + 11;
+	if (LITERAL_STARTS(path, "/proc/thread-self/"))
+		return path + 18;
+	if (LITERAL_STARTS(path, "/dev/fd/"))
+		return path + 5;
+	return strncmp(path, own, (size_t)len) ? NULL : path + len;
+}
+
+static size_t link_len(const char *text)
+{
+	if (LITERAL_STARTS(text, "fd/"))
+		return 3 + strspn(text + 3, "0123456789");
+	if (LITERAL_STARTS(text, "root"))
+		return 4;
+	return LITERAL_STARTS(text, "cwd") || LITERAL_STARTS(text, "exe") ? 3 : 0;
+}
+
+/*
+ * A name that begins with a link of the task's own process (/proc/self/fd/3/name): where that leads, and
+ * the rest. The tracer reads the link and follows none. Returns whether it does, and whether it has no rest.
+ */
+static bool follow_own_link(struct task *task, struct path *path, bool *is_whole)
+{
+	const char *text = below_own_process(task, path->text);
+	size_t len = text ? link_len(text) : 0;
+	char link[LINK_MAX];
+	struct path led;
+
+	*is_whole = false;
+	if (!len || len >= sizeof(link) || (text[len] && text[len] != '/'))
+		return false;
+	memcpy(link, text, len);
+	link[len] = '\0';
+	if (!path_of_link(task, link, &led))
+		return false;
+	*is_whole = !text[len];
+	if (!*is_whole && !path_extend(&led, text + len + 1, strlen(text + len + 1)))
+		return false;
+	path_set(path, led.text, led.len);
+	return true;
 }
 
 bool is_elsewhere(struct task *task)
@@ -250,16 +289,18 @@ bool is_elsewhere(struct task *task)
 /* A descriptor of the file that `path` names for the task, opened for its name alone. */
 static int open_in_task(struct task *task, const char *path, int flags)
 {
-	char buf[JOINED_MAX];
-
-	return lookup_open(task, own_name(task, path, buf), flags, is_elsewhere(task));
+	return lookup_open(task, path, flags, is_elsewhere(task));
 }
 
 bool resolve_whole(struct task *task, struct path *path)
 {
-	int fd = open_in_task(task, path->text, 0);
+	bool is_whole;
 	bool done;
+	int fd;
 
+	if (follow_own_link(task, path, &is_whole) && is_whole)
+		return true;
+	fd = open_in_task(task, path->text, 0);
 	if (fd < 0)
 		return false;
 	done = path_of_own_fd(task, fd, path);

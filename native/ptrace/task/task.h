@@ -73,6 +73,7 @@ struct task {
 	bool shows_cores; /* it reads files of /proc that say where it may run */
 
 	struct lookup *lookups; /* names that its stop has to do with: see lookup.h */
+	struct rights *rights; /* at this stop, or NULL */
 	void (*again)(struct task *task); /* what handles the stop when they are looked up */
 
 	enum call call; /* waits for the exit of this call */

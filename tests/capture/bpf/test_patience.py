@@ -14,12 +14,15 @@ PROGRAM = r"""
 #include <fcntl.h>
 #include <stdio.h>
 #include "bpf/patience.h"
+#include "capture/program.h"
+const char program_name[] = "asking";
+void program_save(void) {}
 int main(int argc, char **argv)
 {
 	int root = open(argv[1], O_PATH | O_DIRECTORY);
 	for (int i = 2; i < argc; i++)
-		printf("%d %d\n", open_in_time(argv[i], O_PATH, -1) >= 0,
-			open_in_time(argv[i], O_PATH, root) >= 0);
+		printf("%d %d\n", open_in_time(rights_own(), argv[i], 0, -1) >= 0,
+			open_in_time(rights_own(), argv[i], 0, root) >= 0);
 	return 0;
 }
 """
@@ -32,7 +35,8 @@ def asking(tmp_path: Path) -> Path:
     target = tmp_path / "asking"
     subprocess.run(
         ["gcc", "-D_GNU_SOURCE", "-I", TOP / "native", "-pthread", "-o", target,
-         tmp_path / "main.c", TOP / "native/bpf/patience.c"],
+         tmp_path / "main.c", TOP / "native/bpf/patience.c",
+         *(TOP / f"native/capture/{name}.c" for name in ("proc", "program", "rights"))],
         check=True,
     )  # fmt: skip
     return target
