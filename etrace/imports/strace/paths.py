@@ -9,8 +9,9 @@ machine, for a log that is being written.
 from __future__ import annotations
 
 import os
-import stat
 from typing import Protocol
+
+from libetrace.core.regular_file import open_regular
 
 #: length of a `#!` line and depth of scripts that the kernel takes, execve(2)
 SCRIPT_BYTES = 256
@@ -101,16 +102,10 @@ class Here:
     def script(self, path: bytes) -> list[bytes]:
         """See Resolver.script."""
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+            with os.fdopen(open_regular(path), "rb") as stream:
+                head = stream.read(SCRIPT_BYTES)
         except OSError:
             return []
-        try:
-            is_file = stat.S_ISREG(os.fstat(fd).st_mode)
-            head = os.read(fd, SCRIPT_BYTES) if is_file else b""
-        except OSError:
-            return []
-        finally:
-            os.close(fd)
         if not head.startswith(b"#!"):
             return []
         return head[2:].split(b"\n", 1)[0].strip(b" \t").split(None, 1)

@@ -6,7 +6,9 @@
 #include "paths.h"
 #include "record.h"
 
+#define O_ACCMODE 03
 #define F_DUPFD 0
+#define F_GETFL 3
 #define F_DUPFD_CLOEXEC 1030
 #define PR_SET_SECCOMP 22
 #define CLONE_VM 0x100
@@ -57,13 +59,21 @@ static bool is_recorded_fcntl(long command)
 	return command == F_DUPFD || command == F_DUPFD_CLOEXEC;
 }
 
+#define KEPT_FLAGS (O_ACCMODE | O_APPEND | O_PATH)
+
+/* Another thread may have changed the structure since the kernel read it: the file says how it is open. */
 static long open_how(const long *a, long result)
 {
 	const struct open_how *how = (const struct open_how *)a[2];
+	long flags, kept;
 
 	if (result < 0)
 		return with_errno(result);
-	return record_open((int)with_errno(result), (int)a[0], (const char *)a[1], (int)how->flags,
+	flags = (int)how->flags;
+	kept = CALL3(__NR_fcntl, result, F_GETFL, 0);
+	if (kept >= 0)
+		flags = (flags & ~KEPT_FLAGS) | (kept & KEPT_FLAGS);
+	return record_open((int)with_errno(result), (int)a[0], (const char *)a[1], (int)flags,
 			 (unsigned int)how->mode);
 }
 
