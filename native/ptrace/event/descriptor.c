@@ -321,20 +321,20 @@ static void exit_openat(struct task *task, s64 fd)
 		put_open(task, (int)fd, (int)args[0], args[1], (u32)args[2], (u32)args[3]);
 }
 
-static struct open_flags read_how(const struct task *task)
+/* Without waiting for who has the memory; where it cannot be read, `found` stays. */
+static void read_how(const struct task *task, struct open_flags *found)
 {
 	struct open_how how;
 
-	memset(&how, 0, sizeof(how));
-	if (!memory_is_there(task, task->args[2], sizeof(how)) ||
-	    memory_read(task, task->args[2], &how, sizeof(how)) != sizeof(how))
-		return (struct open_flags){ 0 };
-	return (struct open_flags){ how.flags, how.mode };
+	if (memory_is_there(task, task->args[2], sizeof(how)) &&
+	    memory_read(task, task->args[2], &how, sizeof(how)) == sizeof(how))
+		*found = (struct open_flags){ how.flags, how.mode };
 }
 
 static bool enter_openat2(struct task *task)
 {
-	task->how = read_how(task);
+	task->how = (struct open_flags){ 0 };
+	read_how(task, &task->how);
 	return true;
 }
 
@@ -349,11 +349,13 @@ static bool enter_openat2(struct task *task)
 static struct open_flags flags_of_open(const struct task *task, int fd)
 {
 	struct open_flags before = task->how;
-	struct open_flags after = read_how(task);
-	bool has_changed = before.flags != after.flags || before.mode != after.mode;
+	struct open_flags after = before;
 	struct open_flags found = before;
 	unsigned int file = 0;
+	bool has_changed;
 
+	read_how(task, &after);
+	has_changed = before.flags != after.flags || before.mode != after.mode;
 	if (!proc_read_flags(task->tid, fd, &file))
 		file = (unsigned int)before.flags;
 	if ((before.flags ^ file) & KEPT_FLAGS) {

@@ -28,8 +28,8 @@ static bool strings_are_there(struct task *task)
 }
 
 /*
- * The strings of a call, one after the other, and their lengths with their ends: those that cannot
- * be read without waiting are empty.
+ * The strings of a call, one after the other, and their lengths with their ends; none when one of
+ * them cannot be read without waiting.
  */
 static size_t read_strings(const struct task *task, char **strings)
 {
@@ -40,14 +40,16 @@ static size_t read_strings(const struct task *task, char **strings)
 
 	*strings = NULL;
 	for (i = 0; arguments >> i; i++) {
-		ssize_t len = -1;
+		ssize_t len;
 
-		if (!(arguments & ARGUMENT(i)))
+		if (!(arguments & ARGUMENT(i)) || !task->args[i])
 			continue;
-		if (task->args[i])
-			len = memory_read_string_again(task, task->args[i], text);
-		if (len < 0)
-			text[len = 0] = '\0';
+		len = memory_read_string_again(task, task->args[i], text);
+		if (len < 0) {
+			free(*strings);
+			*strings = NULL;
+			return 0;
+		}
 		*strings = must_realloc(*strings, size + (size_t)len + 1);
 		memcpy(*strings + size, text, (size_t)len + 1);
 		size += (size_t)len + 1;
@@ -66,7 +68,7 @@ static void compare_strings(struct task *task)
 	size_t size = read_strings(task, &strings);
 
 	counters.changed_arguments +=
-		size != names->n_given || memcmp(strings, names->given, size);
+		strings && (size != names->n_given || memcmp(strings, names->given, size));
 	free(strings);
 	free(names->given);
 	names->given = NULL;
