@@ -212,6 +212,18 @@ def test_a_script_a_comment_and_an_environment(tmp_path: Path) -> None:
     assert "2 strings were cut off by strace; record with -s 131072" in converted.remarks
 
 
+def test_variables_that_take_much_memory_are_written_and_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("etrace.imports.strace.calls.KEPT_BYTES", 10_000)
+    lines = [f'10 execve("/a", ["a"], ["{n}=", "SAME=1"]) = 0' for n in range(100)]
+    trace, _ = convert(tmp_path, timed(*lines))
+    data = [line.data for line in trace.lines if line.upid == 0 and line.data[:3] == b"Env"]
+    assert sorted(set(data)) == sorted([b"Env[0]SAME=1", *(b"Env[0]%d=" % n for n in range(100))])
+    assert 2 < data.count(b"Env[0]SAME=1") < 10
+    assert trace.lines[-1].data.startswith(b"Env") and len(data) < 110
+
+
 def test_files_of_ff_are_merged_by_time(tmp_path: Path) -> None:
     (tmp_path / "x.10").write_text(
         '00:00:01.5 execve("/a", ["a"], 0x7f /* 1 var */) = 0\n'

@@ -40,6 +40,10 @@ _OWN_FD = re.compile(rb"(?:/proc/(?:self|thread-self)/fd|/dev/fd)/(\d{1,9})")
 _OWN_EXE = re.compile(rb"/proc/(?:self|thread-self)/exe")
 
 
+#: memory of the environments that are kept, of one variable and of one process that had it
+KEPT_BYTES, VARIABLE_BYTES, UPID_BYTES = 64 << 20, 350, 100
+
+
 class BadCallError(Exception):
     """The arguments of a call are not those that it has."""
 
@@ -52,7 +56,8 @@ class Calls:
         self.resolver = resolver
         self.seen: set[bytes] = set()
         self.lacks: Counter[str] = Counter()
-        self.environment: dict[bytes, dict[int, None]] = {}
+        self._environment: dict[bytes, dict[int, None]] = {}
+        self._environment_bytes = 0
         #: argv[0] of programs that were given `@FILE`, and how many files
         self.responses: Counter[bytes] = Counter()
         self._handlers = self._table()
@@ -173,8 +178,25 @@ class Calls:
         if files := sum(len(word) > 1 and word.startswith(b"@") for word in argv[1:]):
             self.responses[argv[0]] += files
         if len(args) > 2 and args[2][:1] == b"[":
-            for variable in self._list(args[2]):
-                self.environment.setdefault(variable, {})[task.upid] = None
+            self._add_environment(task.upid, time_ns, self._list(args[2]))
+
+    def _add_environment(self, upid: int, time_ns: int, variables: list[bytes]) -> None:
+        for variable in variables:
+            upids = self._environment.get(variable)
+            if upids is None:
+                upids = self._environment[variable] = {}
+                self._environment_bytes += VARIABLE_BYTES + len(variable)
+            upids[upid] = None
+            self._environment_bytes += UPID_BYTES
+        if self._environment_bytes > KEPT_BYTES:
+            self.put_environment(time_ns)
+
+    def put_environment(self, time_ns: int) -> None:
+        """Write the variables and who had them, and forget them: the order means nothing."""
+        for text, upids in self._environment.items():
+            self.out.variable(upids, time_ns, text)
+        self._environment.clear()
+        self._environment_bytes = 0
 
     def _program(self, task: Task, directory: bytes, given: bytes) -> bytes:
         """Return the path of a program; as it was given, when its directory is not known."""

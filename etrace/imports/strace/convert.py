@@ -123,8 +123,7 @@ class Converter:
         for task in list(self.tasks.live.values()):
             if task.status is not None:
                 self.out.put(task.upid, task.last_ns, "Exit", (task.status,))
-        for text, upids in self.calls.environment.items():
-            self.out.variable(upids, self.last_ns, text)
+        self.calls.put_environment(self.last_ns)
         self.out.flush()
         if not self.n_processes:
             raise self._refusal()
