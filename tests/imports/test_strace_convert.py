@@ -221,7 +221,7 @@ def test_variables_that_take_much_memory_are_written_and_forgotten(
     data = [line.data for line in trace.lines if line.upid == 0 and line.data[:3] == b"Env"]
     assert sorted(set(data)) == sorted([b"Env[0]SAME=1", *(b"Env[0]%d=" % n for n in range(100))])
     assert 2 < data.count(b"Env[0]SAME=1") < 10
-    assert trace.lines[-1].data.startswith(b"Env") and len(data) < 110
+    assert len(data) < 110
 
 
 def test_files_of_ff_are_merged_by_time(tmp_path: Path) -> None:
