@@ -19,7 +19,7 @@ from etrace.capture.backend import Options, Outcome, Progress
 from etrace.capture.files import aside_message
 from etrace.capture.kmod.command import NOT_EXECUTABLE, NOT_FOUND
 from etrace.capture.kmod.system.output import Output, identity_of, open_output
-from etrace.capture.kmod.system.owner import myself
+from etrace.capture.kmod.system.owner import Owner, acting_as, myself
 from etrace.capture.ptrace import TRACER_FAILED
 from etrace.errors import CaptureError, EtraceError
 from etrace.imports.strace.convert import Converted, Converter
@@ -33,6 +33,33 @@ STRIDE = 256
 PIPE_BYTES = 1 << 20
 #: the file that strace writes its log into -> its command line
 Strace = Callable[[str], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class OfOwner(Here):
+    """Asks with the rights of the trace's owner, who learns the answers."""
+
+    owner: Owner
+
+    def entry(self, path: bytes) -> bytes:
+        """See Resolver.entry."""
+        with acting_as(self.owner):
+            return Here.entry(self, path)
+
+    def file(self, path: bytes) -> bytes:
+        """See Resolver.file."""
+        with acting_as(self.owner):
+            return Here.file(self, path)
+
+    def target(self, path: bytes) -> bytes | None:
+        """See Resolver.target."""
+        with acting_as(self.owner):
+            return Here.target(self, path)
+
+    def script(self, path: bytes) -> list[bytes]:
+        """See Resolver.script."""
+        with acting_as(self.owner):
+            return Here.script(self, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +163,8 @@ class _Run:
         """Convert until strace closes the pipe; after a failure the rest is read all the same."""
         offset_ns = time.time_ns() - time.monotonic_ns()
         converter = self.converter = Converter(
-            self.stream, os.getcwdb(), resolver=Here(), reading=self.reading, is_own=True,
+            self.stream, os.getcwdb(), resolver=OfOwner(self.options.owner or myself()),
+            reading=self.reading, is_own=True,
             says_responses=self.options.response_files, says_usage=self.options.usage,
         )  # fmt: skip
         if not self._opened(log):

@@ -11,6 +11,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -171,6 +172,79 @@ def test_names_below_what_the_task_may_search_are_resolved(
     target = private(place, user, group, mode)
     raw = trace_of(backend, place, target)
     assert b"!SR|%s/f\n" % bytes(place / "private" / os.fsdecode(SECRET)) in raw
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_strace_s_log_is_converted_with_the_rights_of_its_owner(
+    place: Path, *, is_closed: bool
+) -> None:
+    target = private(place, 0, 0, 0o700 if is_closed else 0o711)
+    subprocess.run(
+        [sys.executable, "-m", "etrace", "run", "-q", "--backend", "strace", "--",
+         place.parent / "names", target],
+        cwd=place / "work", env={**os.environ, "SUDO_UID": str(NOBODY)}, check=True,
+    )  # fmt: skip
+    raw = (place / "work/.nfsdb").read_bytes()
+    assert b"!ST|%s\n" % bytes(target) in raw
+    assert (SECRET in raw) != is_closed
+
+
+@pytest.mark.parametrize("backend_of", [PTRACE, BPF], ids=lambda backend: backend.name)
+def test_names_of_a_set_uid_program_are_looked_up_for_its_caller(
+    backend_of: Backend, place: Path
+) -> None:
+    target = private(place, 0, 0, 0o700)
+    raised = place / "raised"
+    shutil.copy(place.parent / "names", raised)
+    raised.chmod(0o4755)
+    trace = place / "trace"
+    command = [*map(str, AS_NOBODY), str(raised), str(target)]
+    done = subprocess.run(
+        backend_of.command(trace, command, []), cwd=place / "work", capture_output=True, check=False
+    )
+    raw = trace.read_bytes()
+    assert (done.returncode, done.stdout[:1]) == (0, b"3"), done
+    assert b"/made\n" in raw
+    assert not [
+        line for line in raw.splitlines() if SECRET in line and line.split(b"!")[1][:2] == b"SR"
+    ]
+
+
+def test_a_rename_below_a_directory_that_was_closed_since_is_recorded(
+    backend: Backend, place: Path
+) -> None:
+    """Its directory cannot be looked up any more: the names are those that were given."""
+    inner = place / "work/p/q"
+    inner.mkdir(parents=True)
+    (inner / "a").touch()
+    for path in (inner, inner.parent, inner / "a"):
+        os.chown(path, NOBODY, NOBODY)
+    script = "chdir('p/q'); chmod(0, '..'); rename('a', 'b') or die"
+    command = [*map(str, AS_NOBODY), "perl", "-e", script]
+    trace = place / "trace"
+    subprocess.run(backend.command(trace, command, []), cwd=place / "work", check=True)
+    raw = trace.read_bytes()
+    assert b"F|%s/a\n" % bytes(inner) in raw
+    assert b"T|%s/b\n" % bytes(inner) in raw
+
+
+@pytest.mark.parametrize("name", ["cwd/words", "root{}/cwd/words", "maps"])
+def test_nothing_that_proc_has_of_a_process_of_root_is_read(
+    backend: Backend, place: Path, name: str
+) -> None:
+    hidden = place / "hidden"
+    (hidden / "cwd").mkdir(parents=True)
+    (hidden / "cwd/words").write_text("words of root")
+    hidden.chmod(0o700)
+    becomes = place.parent / "becomes"
+    with subprocess.Popen(["sleep", "60"], cwd=hidden / "cwd") as sleeper:
+        asked = f"/proc/{sleeper.pid}/" + name.format(hidden)
+        command: list[str | Path] = [*AS_NOBODY, becomes, becomes, f"@{asked}"]
+        assert not kept(backend, place, command, wait)
+        assert SECRET not in trace_of(backend, place, f"/proc/{sleeper.pid}/cwd")
+        raw = (place / "trace").read_bytes()
+        assert b"!SR|%s" % bytes(hidden) not in raw
+        sleeper.kill()
 
 
 # ---- response files ----
