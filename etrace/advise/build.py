@@ -58,12 +58,13 @@ class Build:
     """One build. EtraceError for a damaged database."""
 
     def __init__(
-        self, image: Image, kinds: FileKinds | None = None, commands: Commands | None = None
-    ) -> None:
-        """`kinds` and `commands` are those of the image, when somebody knows them already."""
+        self, image: Image, kinds: FileKinds | None = None, commands: Commands | None = None,
+        labels: Labels | None = None,
+    ) -> None:  # fmt: skip
+        """Take what somebody knows of the image already."""
         self.image, self._kinds, self._commands = image, kinds, commands
         self.executions = image["executions"]
-        self.labels, self.classes = Labels(image), Classes(image)
+        self.labels, self.classes = labels or Labels(image), Classes(image)
         self._names: dict[int, bytes] = {NONE: b""}
 
     @cached_property

@@ -19,7 +19,6 @@ from libetrace.depend.dependencies import Dependencies
 from libetrace.image.file import Image
 
 import etrace
-from etrace.export.sbom.secrets import shown_variables
 from etrace.fleet.redaction import Redactor
 from etrace.fleet.schema import TABLES, FleetTable, arrow_schema
 from etrace.nfsdb.environment import all_variables
@@ -74,7 +73,7 @@ class Record:
     def __init__(self, image: Image, about: About, redactor: Redactor) -> None:
         self._pa = load_pyarrow()
         self._image, self._about, self._redactor = image, about, redactor
-        self._side, self._kinds = Side(image), FileKinds(image)
+        self._side, self._kinds = Side(image, words=redactor.words), FileKinds(image)
         self._table = image["executions"]
         self._nearest = nearest_commands(self._table)
         self._hashes, self._dependencies = Hashes(image), Dependencies(image)
@@ -111,7 +110,7 @@ class Record:
         return pa.array(self._paths, pa.string()).take(found)
 
     def _step(self, row: int) -> str:
-        return self._redactor.step(text_of(self._side.normal(os.fsencode(self._side.label(row)))))
+        return text_of(self._side.normal(os.fsencode(self._side.label(row))))
 
     @cached_property
     def _commands(self) -> list[int]:
@@ -135,8 +134,8 @@ class Record:
     def _variables(self) -> list[tuple[str, str]]:
         texts = map(text_of, all_variables(self._image))
         found: dict[str, str] = {}
-        for name, value in shown_variables(texts, self._about.environment):
-            found.setdefault(name, self._redactor.text(value))  # of several values the first
+        for name, value in self._redactor.variables(texts, self._about.environment):
+            found.setdefault(name, value)  # of several values the first
         return sorted(found.items())
 
     def make_executions(self) -> dict[str, Any]:

@@ -6,8 +6,8 @@ Nothing enters a fleet before it went through here. In this order:
 1. rules of the user (`--redact REGEX`) hide what they match;
 2. the source root becomes `$ROOT` in texts, and is taken off paths;
 3. directories of users (/home/NAME, /Users/NAME, /root, $HOME) become `~`;
-4. secrets are hidden: by the rules of etrace/export/sbom/secrets.py where they are, and their
-   values wherever else the build has them;
+4. secrets are hidden (etrace/redaction/): where they are, and their values wherever else the build
+   has them;
 5. names of the users who built are hidden as whole words.
 
 No rule finds every secret. `--no-commands` leaves command lines out.
@@ -15,6 +15,7 @@ No rule finds every secret. `--no-commands` leaves command lines out.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,17 +24,16 @@ from pathlib import Path
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError, UsageError
-from etrace.export.sbom.secrets import HIDDEN, is_secret, shown_arguments, without_tokens
 from etrace.nfsdb.environment import all_variables
+from etrace.redaction.build import Redaction, any_of
+from etrace.redaction.commands import shown_arguments
+from etrace.redaction.names import is_secret
+from etrace.redaction.texts import HIDDEN
 from etrace.texts import text_of
 
 ROOT = "$ROOT"
 HOME = "~"
 USER = "[user]"
-#: end of a name that etrace/query/rows/labels.py shortened
-CLIPPED = "..."
-#: no shortened name is longer
-MAX_CLIPPED = 40
 #: accounts that name no person
 SHARED = frozenset((
     "root", "nobody", "build", "builder", "buildd", "builduser", "runner", "jenkins", "gitlab",
@@ -47,9 +47,7 @@ PERSON_VARIABLES = (
     "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL",
 )  # fmt: skip
 #: shorter values are words of the language
-LEAST_SECRET, LEAST_NAME = 6, 3
-#: values that name something (`-DAUTH_TYPE=openssl`): hidden where they are, and nowhere else
-PLAIN = re.compile(r"[A-Za-z]{1,15}|\d{1,6}|/\S*")
+LEAST_NAME = 3
 #: options of compilers that a path may follow at once
 _GLUED = ("-isystem", "-iquote", "-idirafter", "-include", "-imacros", "-isysroot", "-iprefix")
 _BEFORE = "|".join(
@@ -68,34 +66,6 @@ _HOMES = re.compile(
 MAX_HIDDEN = 2000
 
 
-def secret_values(argv: Sequence[str]) -> Iterator[str]:
-    """Yield the values that the rules hide in a command line."""
-    for word, shown in zip(argv, shown_arguments(argv), strict=True):
-        if word == shown:
-            continue
-        if len(inside := word.split()) > 1:
-            yield from secret_values([each.strip("\"'") for each in inside])
-        elif shown == HIDDEN:
-            yield word
-        elif shown.endswith(f"={HIDDEN}"):
-            yield word[len(shown) - len(HIDDEN) :]
-        else:
-            yield from _differing(word, shown)
-
-
-def _differing(word: str, shown: str) -> Iterator[str]:
-    """Yield what was in the place of each HIDDEN; the password of a URL's user also by itself."""
-    first, *pieces = shown.split(HIDDEN)
-    at = len(first)
-    for piece in pieces:
-        end = word.find(piece, at + 1) if piece else len(word)
-        value = word[at:] if end < 0 else word[at:end]
-        if value:
-            yield value
-            yield from value.split(":")[1:]
-        at += len(value) + len(piece)
-
-
 class Redactor:
     """Rewrites the texts of one build."""
 
@@ -110,27 +80,21 @@ class Redactor:
             if name == "HOME" and value.count("/") > 1
         }  # fmt: skip
         self._names = _people(image, [*variables, ("USER", owner)], self._root, users)
-        self._secrets = _secrets(image, variables)
-        for what, found in (("secrets", self._secrets), ("names of users", self._names)):
+        self._redaction = Redaction(image)
+        secrets = self._redaction.values
+        for what, found in (("secrets", secrets), ("names of users", self._names)):
             if len(found) > MAX_HIDDEN:
                 raise EtraceError(
                     f"{image.path}: the build shows {len(found)} {what}, more than {MAX_HIDDEN}",
                     "hide them in the build, or leave it out of the fleet",
                 )
-        self._begins = {
-            value[:n]
-            for value in self._secrets | self._names
-            for n in range(LEAST_NAME, min(len(value), MAX_CLIPPED) + 1)
-        }
         below = [re.escape(self._root)] if self._root else []
         self._below_root = re.compile(f"(?:{below[0]})(?=/|$|[\\s:;,'\"])") if below else None
         homes = sorted(map(re.escape, self._homes), key=len, reverse=True)
         self._own_homes = re.compile(f"(?:{'|'.join(homes)})(?![\\w.-])") if homes else None
-        values = sorted(map(re.escape, self._secrets), key=len, reverse=True)
-        self._values = re.compile("|".join(values)) if values else None
-        names = sorted(map(re.escape, self._names), key=len, reverse=True)
-        word = rf"(?<![A-Za-z0-9])(?:{'|'.join(names)})(?![A-Za-z0-9])"
-        self._people = re.compile(word) if names else None
+        names = any_of(self._names)
+        word = rf"(?<![A-Za-z0-9])(?:{names.pattern})(?![A-Za-z0-9])" if names else ""
+        self._people = re.compile(word) if word else None
         self._known: dict[str, str] = {}
 
     def text(self, text: str) -> str:
@@ -153,9 +117,7 @@ class Redactor:
 
     def without_secrets(self, text: str) -> str:
         """Return a text without secrets alone."""
-        if self._values is not None:
-            text = self._values.sub(HIDDEN, text)
-        return without_tokens(text)
+        return self._redaction.text(text)
 
     def path(self, path: bytes) -> str:
         """Return a path: relative to the source root where it is below it; the root is `.`."""
@@ -164,25 +126,18 @@ class Redactor:
             return "."
         return text.removeprefix(f"{ROOT}/")
 
+    def words(self, argv: Sequence[bytes]) -> list[bytes]:
+        """Return the words of a command line; names of steps are made of these."""
+        return [os.fsencode(self.text(word)) for word in shown_arguments(map(os.fsdecode, argv))]
+
     def command(self, argv: Sequence[bytes]) -> str:
         """Return a command line, quoted as for a shell."""
-        words = shown_arguments(list(map(text_of, argv)))
-        return shlex.join(map(self.text, words))
+        return shlex.join(text_of(word) for word in self.words(argv))
 
-    def step(self, label: str) -> str:
-        """Return the short name of a command, which may end in the middle of a word.
-
-        What is left of a secret or name there is hidden as the whole would be.
-        """
-        text = " ".join(shown_arguments(label.split(" ")))
-        stem = text.removesuffix(CLIPPED)
-        if stem != text:
-            for n in range(min(len(stem), MAX_CLIPPED), LEAST_NAME - 1, -1):
-                if stem[-n:] in self._begins:
-                    stem = stem[:-n] + HIDDEN
-                    break
-            text = stem + CLIPPED
-        return self.text(text)
+    def variables(self, texts: Iterable[str], globs: Iterable[str]) -> list[tuple[str, str]]:
+        """Return (name, value) of the variables that were asked for, sorted."""
+        found = self._redaction.variables(texts, globs)
+        return [(name, self.text(value)) for name, value in found]
 
     def label(self, name: str, value: str) -> str:
         """Return the value of a label. UsageError when its name asks for a secret."""
@@ -221,23 +176,6 @@ def _people(
                 named.add(found[1])
     named = {name for name in named if len(name) >= LEAST_NAME and name.lower() not in SHARED}
     return named | {user for user in users if user}
-
-
-def _secrets(image: Image, variables: Iterable[tuple[str, str]]) -> set[str]:
-    """Return the values of secrets that the environment and the command lines show."""
-    found = {value for name, value in variables if is_secret(name)}
-    executions, arguments = image["executions"], image["arguments"]["string"]
-    seen: set[bytes] = set()
-    for row in range(executions.n_rows):
-        span = executions.span("argv.start", row)
-        strings = arguments[span.start : span.stop]
-        if (key := strings.tobytes()) not in seen:
-            seen.add(key)
-            found.update(secret_values([text_of(image.string(each)) for each in strings]))
-    for _, value in variables:
-        if without_tokens(value) != value:
-            found.update(_differing(value, without_tokens(value)))
-    return {v for v in found if len(v) >= LEAST_SECRET and not PLAIN.fullmatch(v)}
 
 
 def user_of(path: Path) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from libetrace.image.file import Table
 
@@ -51,7 +51,7 @@ def _without_rings(parents: list[int]) -> list[int]:
     return parents
 
 
-def add_commands(pack: Pack, commands: Commands) -> None:
+def add_commands(pack: Pack, commands: Commands, labels: Labels) -> None:
     """Add the columns `command.*`."""
     image, rows = commands.image, commands.rows
     table = image["executions"]
@@ -76,24 +76,23 @@ def add_commands(pack: Pack, commands: Commands) -> None:
     kinds = Classes(image)
     pack.add("command.class", "B", (CLASSES.index(kinds.of_execution(row) or "command")
                                     for row in rows))  # fmt: skip
-    labels = Labels(image)
     pack.add("command.label", "I", (pack.text(os.fsencode(labels.of(row))) for row in rows))
-    _add_arguments(pack, commands, text)
+    _add_arguments(pack, commands, labels)
     _add_usage(pack, commands)
     _add_targets(pack, commands)
 
 
-def _add_arguments(pack: Pack, commands: Commands, text: Callable[[int], int]) -> None:
+def _add_arguments(pack: Pack, commands: Commands, labels: Labels) -> None:
     room, left_out = MAX_ARGUMENTS, 0
 
     def lists() -> Iterator[list[int]]:
         nonlocal room, left_out
         for row in commands.rows:
-            argv = commands.argv(row)
+            argv = labels.arguments(row)
             kept = argv[:room]
             left_out += len(kept) < len(argv)
             room -= len(kept)
-            yield [text(string) for string in kept]
+            yield [pack.text(word) for word in kept]
 
     pack.add_lists("command.argv", lists())
     if left_out:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
 from libetrace.image.file import Image
@@ -12,6 +11,7 @@ from libetrace.image.file import Image
 from etrace.query.failures import SIGNALLED, find_failures, last_lines, status_text
 from etrace.query.rows.commands import Commands, statuses
 from etrace.query.summary import BIN_DIRECTORIES
+from etrace.redaction.commands import shown_value
 from etrace.report.pack import Pack, shown
 from etrace.report.uses import Contents
 from etrace.spec.database import ACCESS, EXISTS, NONE
@@ -20,8 +20,6 @@ MAX_FAILURES, MAX_FILES, MAX_LINES = 20, 15, 40
 #: of a line: some compilers print whole programs
 MAX_LINE = 2000
 LETTERS = ("read", "write", "read, write", "read, write")
-#: variables whose values do not belong on a page that is passed on
-SECRET = re.compile(rb"(?i)secret|token|passw|credential|api_?key|private|auth|cookie")
 
 
 def add_failures(pack: Pack, contents: Contents) -> None:
@@ -79,7 +77,7 @@ def _last_files(image: Image, row: int) -> list[dict[str, Any]]:
 
 
 def _environment(image: Image, row: int) -> list[str]:
-    """Return `NAME=value`; values of names that look secret are left out."""
+    """Return `NAME=value` without secrets."""
     table, upid = image["environment"], image["executions"]["upid"][row]
     texts = (
         image.string(string)
@@ -90,5 +88,5 @@ def _environment(image: Image, row: int) -> list[str]:
 
 
 def _without_secret(text: bytes) -> bytes:
-    name, sign, value = text.partition(b"=")
-    return name + sign + (b"(hidden)" if SECRET.search(name) and value else value)
+    name, sign, value = os.fsdecode(text).partition("=")
+    return os.fsencode(name + sign + shown_value(name, value))

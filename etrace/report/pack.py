@@ -12,7 +12,7 @@ import base64
 import json
 import zlib
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 #: array type -> name of the typed array in the page
@@ -30,16 +30,19 @@ def shown(text: bytes) -> str:
 
 
 class Pack:
-    """Collects what the page needs."""
+    """Collects what the page needs; no text enters it before `redact`, no text of `meta` leaves."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, redact: Callable[[bytes], bytes] = bytes, within: Callable[[Any], Any] = dict
+    ) -> None:
+        self._redact, self._within = redact, within
         self.meta: dict[str, Any] = {}
         self._columns: dict[str, tuple[str, bytes, int]] = {}
         self._texts: dict[str, int] = {}
 
     def text(self, text: bytes) -> int:
         """Return the number of a text."""
-        return self._texts.setdefault(shown(text), len(self._texts))
+        return self._texts.setdefault(shown(self._redact(text)), len(self._texts))
 
     def texts(self) -> list[str]:
         """Return all texts by their numbers."""
@@ -82,7 +85,7 @@ class Pack:
             body += bytes(-len(body) % ALIGNMENT)
             places[name] = (kind, len(body), length)
             body += data
-        return zlib.compress(_with_header(self.meta, places, bytes(body)), 6)
+        return zlib.compress(_with_header(self._within(self.meta), places, bytes(body)), 6)
 
     def _add_texts(self) -> None:
         start, whole = array("I", [0]), bytearray()

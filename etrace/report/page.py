@@ -18,7 +18,9 @@ from etrace import __version__
 from etrace.advise.build import Build
 from etrace.page_policy import policy
 from etrace.query.rows.commands import Commands
+from etrace.query.rows.labels import Labels
 from etrace.query.totals import totals
+from etrace.redaction.build import Redaction
 from etrace.report.commands import CLASSES, add_commands, add_critical_path
 from etrace.report.head import Figure, figures
 from etrace.report.pack import Pack, shown
@@ -53,12 +55,14 @@ def served() -> str:
     return _web("served.html")
 
 
-def pack(image: Image) -> Pack:
-    """Collect the data of the page."""
-    packed, commands = Pack(), Commands(image)
-    add_commands(packed, commands)
+def pack(image: Image, redaction: Redaction | None = None) -> Pack:
+    """Collect the data of the page, without secrets."""
+    redaction = redaction or Redaction(image)
+    packed, commands = Pack(redaction.raw, redaction.within), Commands(image)
+    labels = Labels(image, redaction.words)
+    add_commands(packed, commands, labels)
     uses = Uses(commands)
-    build = Build(image, uses.kinds, commands)
+    build = Build(image, uses.kinds, commands, labels)
     found, path = totals(image), add_critical_path(packed, commands, build)
     number = add_uses(packed, image, uses)
     packed.meta |= {
@@ -85,7 +89,8 @@ def title(image: Image) -> str:
 
 def render(image: Image, first: str | None = None) -> str:
     """Return the page; `first` is the id of the part to begin with, by default the usual order."""
-    code, look, packed = script(), style(), pack(image)
+    redaction = Redaction(image)
+    code, look, packed = script(), style(), pack(image, redaction)
     if first is not None:
         packed.meta["first"] = first
     known = [Figure(**figure) for figure in packed.meta["figures"]]
@@ -93,7 +98,7 @@ def render(image: Image, first: str | None = None) -> str:
         "policy": policy(code, look),
         "style": look,
         "script": code,
-        "plain": plain_tables(packed.meta["title"], known, image),
+        "plain": plain_tables(redaction.text(packed.meta["title"]), known, image, redaction),
         "data": packed.encode(),
     }
     return re.sub(r"@(\w+)@", lambda mark: values[mark[1]], _web("page.html"))

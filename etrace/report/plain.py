@@ -7,14 +7,16 @@ text.
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 from libetrace.image.file import Image
 
 from etrace.figures import seconds
 from etrace.query.summary import summarise
+from etrace.redaction.build import Redaction
 from etrace.report.head import Figure
 from etrace.report.pack import shown
 
@@ -23,6 +25,15 @@ MAX_COMMAND = 300
 
 def _cpu(n_ns: int | None) -> str:
     return "-" if n_ns is None else seconds(n_ns)
+
+
+def _text(text: str, redaction: Redaction) -> str:
+    return shown(redaction.raw(os.fsencode(text)))
+
+
+def _command(argv: Sequence[str], redaction: Redaction) -> str:
+    words = redaction.words(list(map(os.fsencode, argv)))
+    return shown(os.fsencode(shlex.join(map(os.fsdecode, words))))
 
 
 def add_table(
@@ -43,8 +54,8 @@ def add_table(
     return lines
 
 
-def plain_tables(title: str, figures: Iterable[Figure], image: Image) -> str:
-    """Return the markup of the figures and tables."""
+def plain_tables(title: str, figures: Iterable[Figure], image: Image, redaction: Redaction) -> str:
+    """Return the markup of the figures and tables, without secrets."""
     page = summarise(image)
     root = Element("div")
     SubElement(root, "h1").text = title
@@ -55,15 +66,14 @@ def plain_tables(title: str, figures: Iterable[Figure], image: Image) -> str:
         root, "Slowest commands", ("time", "CPU", "command"),
         (
             (seconds(each.elapsed), _cpu(each.cpu_ns),
-             shown(shlex.join(each.argv).encode(errors="surrogateescape"))[:MAX_COMMAND])
+             _command(each.argv, redaction)[:MAX_COMMAND])
             for each in page.slowest
         ),
     )  # fmt: skip
     add_table(
         root, "Time by program", ("program", "times", "time", "CPU"),
         (
-            (shown(p.name.encode(errors="surrogateescape")), str(p.count), seconds(p.elapsed_ns),
-             _cpu(p.cpu_ns))
+            (_text(p.name, redaction), str(p.count), seconds(p.elapsed_ns), _cpu(p.cpu_ns))
             for p in page.programs
         ),
     )  # fmt: skip

@@ -20,6 +20,7 @@ from libetrace.image.file import Image
 
 from etrace.query.rows.commands import shown_executions
 from etrace.query.rows.labels import Labels
+from etrace.redaction.build import Redaction
 from etrace.spec.database import NONE
 
 #: bytes of a command that a slice shows
@@ -66,7 +67,8 @@ def is_leaf(image: Image) -> list[bool]:
 
 def slices(image: Image, lanes: Lanes, inside: Inside | None = None) -> Iterator[Slice]:
     """Yield the slices by start; what lies inside an execution follows it at once."""
-    executions, labels, owner = image["executions"], Labels(image), find_thread_owners(image)
+    executions, owner = image["executions"], find_thread_owners(image)
+    labels = Labels(image, Redaction(image).words)
     threads = {row for row, own in enumerate(owner) if own != row and inside and any(inside(row))}
     rows = shown_rows(image, threads)
     if lanes is Lanes.PACKED:

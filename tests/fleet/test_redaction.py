@@ -14,9 +14,10 @@ from databases import database_of
 from fleets import OTHER, PERSON, SECRETS
 
 from etrace.errors import EtraceError, UsageError
-from etrace.fleet.redaction import MAX_HIDDEN, Redactor, secret_values
+from etrace.fleet.redaction import MAX_HIDDEN, Redactor
 from etrace.nfsdb.store import open_database
 from etrace.query.rows.labels import Labels
+from etrace.redaction.commands import secret_values
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,8 @@ def test_no_part_of_a_secret_is_left_in_the_name_of_a_step(
     image = database_of(tmp_path, t.trace())
     redactor = Redactor(image)
     row = image["executions"]["binary"].tolist().index(image.find_path(b"/bin/sh"))
-    found = redactor.step(Labels(image).of(row)) + redactor.command([b"sh", b"-c", text.encode()])
+    step = Labels(image, redactor.words).of(row)
+    found = step + redactor.command([b"sh", b"-c", text.encode()])
     for secret in ("correcthorse", "zZ9-secret-of-many-letters", "pw-secret-77", "mallory.quentin"):
         for n in range(3, len(secret) + 1):
             assert secret[:n] not in found

@@ -23,7 +23,6 @@ from libetrace.image.file import Image
 
 import etrace
 from etrace.errors import NothingFoundError
-from etrace.export.sbom import secrets
 from etrace.export.sbom.contents import CHANGED, SAME, SPECIAL, UNREADABLE, Content, contents
 from etrace.export.sbom.parts import BillFile, Product, Request, Step, digits
 from etrace.nfsdb.environment import of_processes
@@ -37,6 +36,7 @@ from etrace.query.linked_modules import Module, linked_modules
 from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds
 from etrace.query.rows.labels import Labels
 from etrace.query.select.file_names import find_files
+from etrace.redaction.build import Redaction
 from etrace.spec.database import IS_WRITE, NONE, file_type
 from etrace.texts import text_of
 
@@ -56,7 +56,8 @@ class Bill:
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/")
         self._kinds = FileKinds(image)
         self._opens = PathOpens(image)
-        self._labels = Labels(image)
+        self._redaction = Redaction(image)
+        self._labels = Labels(image, self._redaction.words)
         self._written = written_paths(image)
         self._hidden: set[int] = set()
         self.steps: dict[int, Step] = {}
@@ -166,8 +167,8 @@ class Bill:
     def _step(self, row: int, inputs: list[int], outputs: list[int]) -> Step:
         executions = self.image["executions"]
         words = [text_of(word) for word in self._labels.arguments(row)]
-        command = shlex.join(secrets.shown_arguments(words)) if self.request.with_parameters else ""
-        label = secrets.without_tokens(text_of(os.fsencode(self._labels.of(row))))
+        command = shlex.join(words) if self.request.with_parameters else ""
+        label = text_of(os.fsencode(self._labels.of(row)))
         return Step(
             row,
             label if self.request.with_parameters else self._labels.program(row),
@@ -195,7 +196,7 @@ class Bill:
         if not self.request.environment:
             return []
         texts = map(text_of, self._environments.get(self.image["executions"]["upid"][row], ()))
-        return list(secrets.shown_variables(texts, self.request.environment))
+        return self._redaction.variables(texts, self.request.environment)
 
     # ---- files ----
 

@@ -65,13 +65,15 @@ class Side:
     def __init__(
         self, image: Image, root: bytes | None = None, temporaries: Temporaries | None = None,
         numbers: Numbers | None = None,
+        words: Callable[[Sequence[bytes]], list[bytes]] | None = None,
     ) -> None:  # fmt: skip
+        """With `words` names of commands show no more than what it makes of their arguments."""
         self.image = image
         self.numbers = numbers or Numbers()
         self._temporaries = temporaries or Temporaries(image)
         self._root = source_root(image).rstrip(b"/") if root is None else root
         self._below_root = re.compile(re.escape(self._root) + rb"(?=/|$)")
-        self._labels = Labels(image)
+        self._labels = Labels(image, words)
         self._strings = _Normal(lambda row: self.normal(image.string(row)))
         #: normal names by row of `paths`
         self.paths = _Normal(self._path)

@@ -10,7 +10,7 @@ not an option. etrace/compilers/*.toml say what the options of a compiler are.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 
 from libetrace.image.file import Image
@@ -49,8 +49,11 @@ class _Strings(dict[int, bytes]):
 class Labels:
     """Names the executions of one image."""
 
-    def __init__(self, image: Image) -> None:
-        self._image, self._tools = image, load()
+    def __init__(
+        self, image: Image, words: Callable[[Sequence[bytes]], list[bytes]] | None = None
+    ) -> None:
+        """With `words` arguments are what it makes of them: names show no more than these."""
+        self._image, self._tools, self._shown = image, load(), words
         executions = image["executions"]
         self._executions, self._binary = executions, executions["binary"]
         self._argv, self._argv_start = image["arguments"]["string"], executions["argv.start"]
@@ -103,7 +106,8 @@ class Labels:
         """Return the arguments of an execution; equal ones are one object."""
         strings = self._argv[self._argv_start[row] : self._argv_start[row + 1]]
         words = self._words
-        return [words[string] for string in strings]
+        found = [words[string] for string in strings]
+        return found if self._shown is None else self._shown(found)
 
 
 def subject(tools: Tools, path: bytes, argv: Sequence[bytes]) -> bytes:

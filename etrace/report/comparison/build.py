@@ -30,6 +30,7 @@ from etrace.query.linked_modules import Module
 from etrace.query.rows.file_kinds import USUAL, FileKind, FileKinds
 from etrace.query.rows.targets import Targets
 from etrace.query.totals import Totals, totals
+from etrace.redaction.build import Redaction
 from etrace.report.products import sized_modules
 from etrace.spec.database import NONE
 from etrace.timing.critical_path import find_critical_path
@@ -49,7 +50,8 @@ class Build:
     def __init__(self, image: Image, root: bytes, numbers: Numbers) -> None:
         self.image = image
         self.kinds = FileKinds(image)
-        self.side = Side(image, root, self.kinds.temporaries, numbers)
+        self._redaction = Redaction(image)
+        self.side = Side(image, root, self.kinds.temporaries, numbers, words=self._redaction.words)
         self._base = ROOT + source_root(image).rstrip(b"/")[len(root) :]
 
     @cached_property
@@ -159,9 +161,10 @@ class Build:
         return cache(self.shown)
 
     def shown(self, name: bytes) -> str:
-        """Return a normal name, relative to the source root where that is possible."""
+        """Return a normal name without secrets, below the source root relative to it."""
         is_below = name == ROOT or name.startswith(ROOT + b"/")
-        return os.fsdecode(posixpath.relpath(name, self._base) if is_below else name)
+        found = posixpath.relpath(name, self._base) if is_below else name
+        return self._redaction.text(os.fsdecode(found))
 
 
 # ---- several builds at once ----

