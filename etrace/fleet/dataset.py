@@ -23,7 +23,7 @@ from etrace.fleet.parts import MAX_PROJECT, SINGLE, Part, Reading, key_of, resol
 from etrace.fleet.record import About, Record
 from etrace.fleet.redaction import Redactor
 from etrace.fleet.schema import VERSION
-from etrace.fleet.store import Fill, Folder, Open, Store
+from etrace.fleet.store import Fill, Folder, Open, Store, is_remote
 
 #: rows of a row group; a reader skips those whose paths are others
 N_ROWS = 1 << 17
@@ -56,7 +56,7 @@ EVERYTHING = Range()
 
 def open_store(place: str, models: Sequence[Path] = ()) -> Store:
     """Return the store of a directory or URI."""
-    if "://" in place and not place.startswith("file://"):
+    if is_remote(place):
         return Objects(place)
     return Folder(Path(place.removeprefix("file://")), tuple(models))
 

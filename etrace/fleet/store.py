@@ -112,6 +112,11 @@ class Store(Protocol):
         ...
 
 
+def is_remote(place: str) -> bool:
+    """Return whether a place is that of an object store."""
+    return "://" in place and not place.startswith("file://")
+
+
 def shown_place(place: str) -> str:
     """Return the place of a fleet without parameters and credentials, for messages."""
     return re.sub(r"://[^/]*@", "://", place.partition("?")[0]) if "://" in place else place

@@ -68,7 +68,8 @@ def is_leaf(image: Image) -> list[bool]:
 def slices(image: Image, lanes: Lanes, inside: Inside | None = None) -> Iterator[Slice]:
     """Yield the slices by start; what lies inside an execution follows it at once."""
     executions, owner = image["executions"], find_thread_owners(image)
-    labels = Labels(image, Redaction(image).words)
+    redaction = Redaction(image)
+    labels = Labels(image, redaction.words)
     threads = {row for row, own in enumerate(owner) if own != row and inside and any(inside(row))}
     rows = shown_rows(image, threads)
     if lanes is Lanes.PACKED:
@@ -90,7 +91,8 @@ def slices(image: Image, lanes: Lanes, inside: Inside | None = None) -> Iterator
         for each in inside(row) if inside is not None else ():
             first, last = max(each.start_ns, begin), min(each.end_ns, end)
             if first <= last:
-                yield Slice(lane, first, last, each.name, each.category, each.details)
+                name = redaction.text(each.name)
+                yield Slice(lane, first, last, name, each.category, each.details)
 
 
 class _Commands:

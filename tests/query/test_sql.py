@@ -142,6 +142,14 @@ def test_the_command_prints_cells_csv_and_json(
     assert json.loads(capsys.readouterr().out) == [{"a": 1, "b": "x\ty", "c": None, "d": [1]}]
 
 
+def test_csv_has_no_formulas(build: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    statement = "SELECT '=1+1' AS a, '-O2' AS b, -5 AS c, '-5' AS d, '@x' AS \"+e\""
+    assert cas(["sql", "--dbdir", str(build), statement, "--csv"]) == 0
+    assert capsys.readouterr().out == "a,b,c,d,'+e\n'=1+1,'-O2,-5,-5,'@x\n"
+    assert cas(["sql", "--dbdir", str(build), statement]) == 0
+    assert capsys.readouterr().out == "a\tb\tc\td\t+e\n=1+1\t-O2\t-5\t-5\t@x\n"
+
+
 def test_the_command_lists_tables(build: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cas(["sql", "--dbdir", str(build), "--tables"]) == 0
     listed = capsys.readouterr().out.splitlines()

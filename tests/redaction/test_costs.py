@@ -20,11 +20,11 @@ a|a.|a-|-|_|a:|::|:|=|a=|a=b;|a=b,|;|&|,|@|a@|a:b@|://|x://|x://u:p@|x://u:|x://
 token=|token:|token=$(|password=|password='|password="
 -p|--|--token |Authorization:|Authorization: a
 -HAuthorization:|Cookie: a;|bearer |basic |Bearer a |eyJ|eyJ-|eyJa.|eyJaaaaaaaaa.|ghp_|sk-|AKIA
------BEGIN |-----BEGIN PRIVATE KEY-----|login a password 
+-----BEGIN |-----BEGIN PRIVATE KEY-----|login a password b
 login |login\n|machine |password '|identified by
 auth('a',|'|"|\|\"|'a|' |`|$(|(|)|echo a; |<<|<<<|<<< a| |a b |sh -c |sh -c '
 "key":|{"token":|[|a]=
-docker login |login - |docker -p |mysql -p|curl -u a:b |-u a -p b 
+docker login |login - |docker -p |mysql -p|curl -u a:b |-u a -p b c
 hooks.slack.com/services/|maker.ifttt.com/
 SG.|SG.aaaaaaaaaaaaaaaa.|0123456789|f|AC|a1|%20|{{|${|%a%|@a@|@a@/|env:|*|<a|u/p@|1:|a:1:|a:1:b:c:
 https://u:p@h,|http://h:1/|//r/:_authToken=|set token |vault login |send "|send \\"|"a","|\na=b|\n

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from etrace.cli.options.common import add_database, add_examples, add_format
 from etrace.cli.show.output import put
 from etrace.errors import UsageError
+from etrace.texts import CsvWriter
 
 if TYPE_CHECKING:
     from etrace.query.sql import Rows
@@ -82,7 +82,7 @@ def print_json(result: Rows) -> None:
 
 
 class Lines:
-    """The stream of csv.writer."""
+    """The stream of CsvWriter."""
 
     @staticmethod
     def write(text: str) -> None:
@@ -95,9 +95,9 @@ def show(result: Rows, args: argparse.Namespace) -> None:
     if args.format == "json":
         print_json(result)
     elif args.format == "csv":
-        writer = csv.writer(Lines, lineterminator="\n")
-        writer.writerow(result.columns)
-        writer.writerows(result.rows)
+        writer = CsvWriter(Lines)
+        for row in (result.columns, *result.rows):
+            writer.write(row)
     else:
         print_cells([result.columns])
         print_cells(result.rows)

@@ -24,6 +24,7 @@ from etrace.query.failures import find_failures
 from etrace.query.rows.commands import Commands
 from etrace.query.rows.labels import Labels
 from etrace.query.rows.records import Records
+from etrace.redaction.build import Redaction
 from etrace.spec.database import NONE
 
 N_TARGETS = 6
@@ -72,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
     new, old, n_gone = baseline.split(new, known, before or Counter())
     it = Sorted(new, known, None if before is None else old, n_gone)
     if args.format == "sarif":
-        put(json.dumps(sarif.log(new, known, __version__, it.old), indent=1) + "\n")
+        log = Redaction(image).within(sarif.log(new, known, __version__, it.old))
+        put(json.dumps(log, indent=1) + "\n")
     elif args.format == "json":
         put(json.dumps(_record(Records(image), result, it), indent=1) + "\n")
     else:

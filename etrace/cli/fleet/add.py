@@ -79,7 +79,7 @@ def declare_add(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("when something fails")
     group.add_argument(
         "--spool", metavar="DIR", type=Path,
-        help="where a build waits (default: below $XDG_STATE_HOME/etrace)",
+        help="where builds wait, in a directory for each fleet (default: $XDG_STATE_HOME/etrace)",
     )  # fmt: skip
     group.add_argument("--no-spool", action="store_true", help="keep nothing for later")
     group.add_argument(
@@ -165,7 +165,7 @@ def _add(
     from etrace.fleet.dataset import open_dataset
     from etrace.fleet.spool import spool_folder
 
-    spool = args.spool or spool_folder(place, os.environ)
+    spool = spool_folder(place, os.environ, args.spool)
     dataset = open_dataset(place, [image.path])
     try:
         is_new = dataset.add(image, about, redactor, make=args.create)
@@ -195,7 +195,9 @@ def _keep(
     redactor: Redactor,
 ) -> int:  # fmt: skip
     from etrace.fleet.dataset import open_dataset
+    from etrace.fleet.spool import check_owner
 
+    check_owner(spool)
     open_dataset(spool, [image.path]).add(image, about, redactor, make=True)
     say(
         f"etrace: {reason}\n"
@@ -205,8 +207,13 @@ def _keep(
 
 
 def _send(args: argparse.Namespace, spool: Path, dataset: Dataset) -> None:
-    from etrace.fleet.spool import send
+    from etrace.fleet.spool import check_owner, send
 
+    try:
+        check_owner(spool)
+    except EtraceError as error:
+        say(f"etrace: {error.message}: nothing of it is sent\n")
+        return
     n_sent, n_dropped = send(spool, dataset)
     if (n_sent or n_dropped) and not args.quiet:
         dropped = f"; {n_dropped} were there already or are forgotten" if n_dropped else ""

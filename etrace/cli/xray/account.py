@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import io
 import json
 import shutil
@@ -15,6 +14,7 @@ from typing import Any
 from etrace.cli.options.common import add_examples, add_format, positive
 from etrace.cli.xray import options
 from etrace.figures import count
+from etrace.texts import CsvWriter
 from etrace.xray.account import SORT_KEYS, FunctionAccount, Report, account
 from etrace.xray.session import Session
 from etrace.xray.stacks import Node, Stacks, Weight, render_flame_graph, stacks, stacks_by_thread
@@ -91,14 +91,14 @@ def _account_text(report: Report, session: Session, by_thread: bool) -> Iterator
 
 def _account_csv(report: Report, session: Session, by_thread: bool) -> Iterator[str]:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CSV_HEAD)
+    writer = CsvWriter(text)
+    writer.write(CSV_HEAD)
     seconds = report.clock.seconds
     for row in report.rows:
         times = (
             row.minimum, row.median, row.percentile_90, row.percentile_99, row.maximum, row.total,
         )  # fmt: skip
-        writer.writerow(
+        writer.write(
             [
                 row.function,
                 row.count,
@@ -243,13 +243,13 @@ def _stack_json(all_found: Sequence[Stacks], args: argparse.Namespace, session: 
 
 def _stack_csv(all_found: Sequence[Stacks], args: argparse.Namespace, session: Session) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("count", "total_ns", "self_ns", "process", "thread", "stack"))
+    writer = CsvWriter(text)
+    writer.write(("count", "total_ns", "self_ns", "process", "thread", "stack"))
     for found in all_found:
         for node in found.top(args.by, args.top):
             row = _object(found, node, session)
             figures = (row[key] for key in ("count", "total_ns", "self_ns"))
-            writer.writerow(
+            writer.write(
                 (*figures, row.get("process", ""), row.get("thread", ""), ";".join(row["stack"]))
             )
     return text.getvalue()

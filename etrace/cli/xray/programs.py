@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import io
 import json
 import shlex
@@ -18,6 +17,7 @@ from etrace.cli.opening import open_found
 from etrace.cli.options.common import add_database, add_examples, add_format
 from etrace.cli.xray import options
 from etrace.errors import UsageError
+from etrace.texts import CsvWriter
 from etrace.xray.convert.chrome import events
 from etrace.xray.convert.records import yaml_string
 from etrace.xray.join import Join, join, offset_ns, timeline
@@ -83,9 +83,10 @@ def _extract_text(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 def _extract_csv(rows: list[dict[str, Any]]) -> Iterator[str]:
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]) if rows else ["id"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = CsvWriter(text)
+    writer.write(rows[0] if rows else ["id"])
+    for row in rows:
+        writer.write(row.values())
     yield text.getvalue()
 
 

@@ -169,11 +169,12 @@ class Bill:
         words = [text_of(word) for word in self._labels.arguments(row)]
         command = shlex.join(words) if self.request.with_parameters else ""
         label = text_of(os.fsencode(self._labels.of(row)))
+        cwd = self.image.string(executions["cwd"][row])
         return Step(
             row,
             label if self.request.with_parameters else self._labels.program(row),
             command,
-            text_of(self._relative(self.image.string(executions["cwd"][row]))),
+            self._redaction.text(text_of(self._relative(cwd))),
             executions["binary"][row],
             inputs,
             outputs,
@@ -202,11 +203,12 @@ class Bill:
 
     def name_of(self, row: int) -> str:
         """Return the name of a file: relative to the source root where it lies below it."""
-        return text_of(self._relative(self.image.path_string(row)))
+        return self._redaction.text(text_of(self._relative(self.image.path_string(row))))
 
     def name_of_path(self, path: bytes) -> str:
         """Return a path as documents have it; the source root itself by its last part."""
-        return text_of(path.rpartition(b"/")[2] if path == self._root else self._relative(path))
+        name = path.rpartition(b"/")[2] if path == self._root else self._relative(path)
+        return self._redaction.text(text_of(name))
 
     def _relative(self, path: bytes) -> bytes:
         if self._root and path == self._root:

@@ -7,7 +7,6 @@ and the exit of a call; events are not calls and stay.
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from bisect import bisect_left
@@ -19,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from libetrace.xray.expander import mark_short_calls
 
+from etrace.texts import CsvWriter
 from etrace.xray.log import KINDS, Event, Log
 from etrace.xray.session import Session
 
@@ -223,8 +223,8 @@ def _shown(data: bytes) -> str:
 
 def _csv(session: Session, rows: Iterator[Row]) -> Iterator[str]:
     text = io.StringIO()
-    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n")
-    writer.writeheader()
+    writer = CsvWriter(text)
+    writer.write(CSV_COLUMNS)
     first = session.first_tsc
     for row in rows:
         found = _object(session, row, first)
@@ -232,7 +232,7 @@ def _csv(session: Session, rows: Iterator[Row]) -> Iterator[str]:
             found["arguments"] = " ".join(map(str, row.arguments))
         if row.kind >= FIRST_EVENT:
             found["data"] = _shown(row.data)
-        writer.writerow(found)
+        writer.write(found.get(name, "") for name in CSV_COLUMNS)
         yield text.getvalue()
         text.seek(0)
         text.truncate()

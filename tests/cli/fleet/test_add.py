@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from fleets import ask
 
 from etrace.cli import main
 from etrace.fleet.dataset import open_dataset
-from etrace.fleet.spool import spool_folder
+from etrace.fleet.spool import spool_folder, whole_place
 
 COUNT = "SELECT build, project FROM builds ORDER BY 1"
 
@@ -93,6 +94,59 @@ def test_a_fleet_takes_no_build_of_the_spool_again(
     assert "1 build of" in (said := capsys.readouterr().err)
     assert "2 were there already or are forgotten" in said
     assert [row[0] for row in ask(open_dataset(place), COUNT)] == ["1", "3", "4"]
+
+
+@pytest.mark.parametrize("words", [(), ("--spool", "SPOOL")])
+def test_fleets_of_one_name_in_two_directories_have_spools_of_their_own(
+    words: tuple[str, ...], database: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = tuple(str(home / "spool") if word == "SPOOL" else word for word in words)
+    for name, build in (("a", "1"), ("b", "2")):
+        (home / name).mkdir()
+        monkeypatch.chdir(home / name)
+        assert add(database, Path("f"), build, *words) == 0  # no fleet is there yet: it waits
+    for name, build in (("a", "3"), ("b", "4")):
+        monkeypatch.chdir(home / name)
+        assert add(database, Path("f"), build, "--create", *words) == 0
+    assert [row[0] for row in ask(open_dataset(home / "a/f"), COUNT)] == ["1", "3"]
+    assert [row[0] for row in ask(open_dataset(home / "b/f"), COUNT)] == ["2", "4"]
+
+
+def test_a_place_has_one_name(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+    (home / "link").symlink_to(home / "real")
+    local = ["real/f", "./real/f/", "real//f", "x/../real/f", "link/f", f"{home}/real/f"]
+    assert {whole_place(each) for each in [*local, f"file://{home}/real/f/"]} == {
+        str(home / "real/f")
+    }
+    same = ["s3://b/f", "s3://b/f/", "s3://KEY:SECRET@b/f", "s3://b/f?secret_key=x"]
+    assert len({whole_place(each) for each in same}) == 1
+    other = ["s3://b/g", "s3://c/f", "gs://b/f", "s3://b/f?endpoint_override=h:1",
+             "s3://b/f?endpoint_override=h:2", "abfs://c1@a/f", "abfs://c2@a/f"]  # fmt: skip
+    assert len({whole_place(each) for each in [same[0], *other]}) == len(other) + 1
+
+
+def test_each_user_has_a_spool(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = spool_folder("/f", {}, home)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert spool_folder("/f", {}, home) != own
+    assert spool_folder("/f", {}, home).parent == own.parent
+
+
+@pytest.mark.root
+def test_the_spool_of_another_user_is_not_taken(
+    database: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = home / "f"
+    assert add(database, place, "1") == 0
+    spool = spool_folder(str(place), {"XDG_STATE_HOME": str(home / "state")})
+    os.chown(spool, 12345, 12345)
+    capsys.readouterr()
+    assert add(database, place, "2", "--strict") == 2
+    assert f"{spool}: the spool belongs to another user" in capsys.readouterr().err
+    assert add(database, place, "3", "--create") == 0
+    assert "nothing of it is sent" in capsys.readouterr().err
+    assert [row[0] for row in ask(open_dataset(place), COUNT)] == ["3"]
 
 
 def test_a_build_of_ci_does_not_fail_by_a_fleet(
