@@ -21,7 +21,7 @@ def text_of(raw: bytes) -> str:
 def csv_cell(value: Any) -> Any:
     """Return the value of a cell; a text that would be a formula begins with an apostrophe.
 
-    Numbers stay numbers, as texts too: -5 is no formula.
+    Numbers stay numbers, as texts too: -5 computes nothing.
     """
     if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
         return f"'{value}"

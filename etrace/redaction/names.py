@@ -121,7 +121,7 @@ _RANDOM = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[\w+/=.~-]{16,}", r
 
 
 def is_harmless(value: str) -> bool:
-    """Return whether a value is none that anybody keeps secret: a switch or a reference."""
+    """Return whether nobody keeps a value secret: a switch, or a reference to another value."""
     text = value.strip("\"'")
     return _TRIVIAL.fullmatch(text) is not None or _REFERENCE.fullmatch(text) is not None
 

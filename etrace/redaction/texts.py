@@ -17,7 +17,7 @@ from etrace.redaction.tokens import HOOKS, PEM, PEM_END, token
 
 HIDDEN = "[hidden]"
 Span = tuple[int, int]
-#: a longer value that is no secret is not searched for names
+#: a longer value that can be shown is not searched for names
 MAX_OTHER = 256
 
 _RUN = re.compile(r"[^\s\"'`<>]+")
@@ -92,7 +92,7 @@ _LINE = re.compile(r"[^\r\n\"']*")
 
 
 def is_opaque(text: str) -> bool:
-    """Return whether a text is no word of a language, as far as that can be seen."""
+    """Return whether a text does not look like a word of a language."""
     return _OPAQUE.match(text) is not None and not is_harmless(text)
 
 
@@ -143,7 +143,7 @@ def spans_of(text: str, *, to_end: bool = False, is_script: bool = False) -> Ite
         yield from _authorizations(text)
     if "," in text or "\n" in text or "\\n" in text or "/" in text or "|" in text:
         yield from _assigned(text)
-    if "-----BEGIN" in text:
+    if "----" in text:
         yield from _keys(text)
 
 

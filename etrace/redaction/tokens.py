@@ -18,8 +18,8 @@ HOOKS = re.compile(
     r"|maker\.ifttt\.com/\S{0,80}/key/([\w-]{10,})"
     r"|(?:anaconda|conda|prefix)\.[a-z.]{2,20}/t/([\w-]{10,})"
 )
-PEM = re.compile(r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-PEM_END = re.compile(r"-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+PEM = re.compile(r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
+PEM_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}")
 
 
 @cache

@@ -79,7 +79,7 @@ def words_of_sources() -> Iterator[list[str]]:
 
 
 def made_up_words() -> Iterator[list[str]]:
-    """Yield what builds have that is random, and is no secret."""
+    """Yield what builds have that is random and can be shown."""
     chance = random.Random(1)
     for _ in range(500):
         raw = chance.randbytes(32)
