@@ -18,7 +18,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
 
-from etrace.redaction.names import is_harmless, is_secret, is_strong, keeps
+from etrace.redaction.names import is_harmless, is_key, is_secret, is_strong, keeps
 from etrace.redaction.texts import (
     HIDDEN,
     Span,
@@ -42,6 +42,7 @@ _TOKEN = re.compile(
 )
 #: an unnamed key: digests have small letters only
 _MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])(?=[^0-9]*[0-9])[\w+=-]{16,}")
+_BEFORE_SECRETS = frozenset(("bearer", "authorization:", "proxy-authorization:", "private-token:"))
 _SEPARATOR = re.compile(r"[;|&()`\n]+")
 _SHELL = re.compile(r"(?:ba|da|k|z|mk|a|c|tc|fi)?sh|busybox|su|runuser|cmd|env|ssh")
 _OF_SHELL = re.compile(r"-\w{0,8}c|-S|--command|/c")
@@ -70,7 +71,7 @@ _STDIN = re.compile(
     r"--?\w*(?:password|passphrase|token|secret)\w*-stdin|--?stdin(?:-password)?"
     r"|--?pass(?:word|phrase)?-fd[ =]0"
     r"|\bchpasswd\b|\bsudo\s+-S\b|--with-token|-pass(?:in|out)?\s+stdin|--key-file[ =]-|\bpasswd\b"
-    r"|\blogin\b[^;|\n]{0,80}\s-(?:\s|$)|--login-token-stdin|-h - "
+    r"|\blogin\b[^;|\n]{0,80}\s-(?:\s|$)|\blogin\s*$|\bkinit\b|\bcryptsetup\b"
 )
 _ECHO = frozenset(("echo", "printf", "print"))
 _HEREDOC = re.compile(r"<<-?\s{0,3}[\"']?(\w{1,40})[\"']?[^\n]{0,200}\n")
@@ -118,6 +119,31 @@ def _tools_of(word: str) -> tuple[Tool, ...]:
 
 def spans_of_command(words: Sequence[str], depth: int = 0) -> list[list[Span]]:
     """Return for each word where it has secrets, in order."""
+    if not depth and all(map(_is_quiet, words)):
+        return [[] for _ in words]
+    return _spans_of_loud(words, depth)
+
+
+@lru_cache(maxsize=1 << 17)
+def _is_quiet(word: str) -> bool:
+    """Return whether a word has no secret and says nothing of other words, as most do."""
+    name = word.lstrip("-/:")
+    return not (
+        _tools_of(word)
+        or word in _SETS
+        or _is_shell(word)
+        or word.lower() in _BEFORE_SECRETS
+        or _USER_OPTION.fullmatch(word)
+        or (_OPTION.fullmatch(word) and (name == "key" or is_secret(name) or is_key(name)))
+        or any(_spans_of_loud([word], 0))
+    )
+
+
+def _is_shell(word: str) -> bool:
+    return len(word) < 64 and _SHELL.fullmatch(word.rpartition("/")[2]) is not None
+
+
+def _spans_of_loud(words: Sequence[str], depth: int) -> list[list[Span]]:
     found: list[list[Span]] = [[] for _ in words]
     tools: dict[int, tuple[int, Tool]] = {}  # the first time that each is on the line
     is_set, shell = False, False
@@ -137,7 +163,7 @@ def spans_of_command(words: Sequence[str], depth: int = 0) -> list[list[Span]]:
         for tool in _tools_of(word):
             tools.setdefault(id(tool), (at, tool))
         is_set = is_set or word in _SETS
-        shell = shell or (len(word) < 64 and _SHELL.fullmatch(word.rpartition("/")[2]) is not None)
+        shell = shell or _is_shell(word)
     _add_users(words, found)
     for at, tool in tools.values():
         if not tool.needs or not tool.needs.isdisjoint(words[at:]):
@@ -170,7 +196,7 @@ def _hides_next(before: str, word: str, *, is_set: bool, is_first: bool) -> bool
     """Whether a word is a secret by the one before it."""
     if not before or len(before) > 120 or is_harmless(word):
         return False
-    if before.lower() in ("bearer", "authorization:", "proxy-authorization:", "private-token:"):
+    if before.lower() in _BEFORE_SECRETS:
         return before[-1] != ":" or word.lower() not in ("bearer", "basic", "token", "digest")
     if _OPTION.fullmatch(before):
         name = before.lstrip("-/")

@@ -43,7 +43,7 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}$")
 _USER = re.compile(r"([A-Za-z_][\w.+-]{0,63}):(?!\d{1,5}/)(?=[^/])")
 _HOST = re.compile(
     r"(?!sha(?:256|384|512)\b)(?!v?\d+(?:\.\d+){0,2}(?:[:/]|$))"
-    r"(?:(?:[A-Za-z0-9][\w-]*+(?:\.[\w-]++)*+):(?!:)|[A-Za-z0-9][\w-]*+(?:\.[\w-]++)++(?:/|$)"
+    r"(?:(?:[A-Za-z0-9][\w-]*+(?:\.[\w-]++)*+):(?!:\W)|[A-Za-z0-9][\w-]*+(?:\.[\w-]++)++(?:/|$)"
     r"|localhost(?:/|$)|(?:tcp|unix)\(|\[[0-9a-f:]+\])"
 )
 #: a name and what separates it from its value

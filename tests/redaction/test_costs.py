@@ -11,8 +11,8 @@ from importlib.resources import files
 
 import pytest
 
+from etrace.redaction import commands
 from etrace.redaction.build import any_of
-from etrace.redaction.commands import shown_arguments
 
 #: what some rule begins, goes on or ends with
 PIECES = r"""
@@ -23,7 +23,7 @@ token=|token:|token=$(|password=|password='|password="
 -----BEGIN |-----BEGIN PRIVATE KEY-----|login a password b
 login |login\n|machine |password '|identified by
 auth('a',|'|"|\|\"|'a|' |`|$(|(|)|echo a; |<<|<<<|<<< a| |a b |sh -c |sh -c '
-"key":|{"token":|[|a]=
+"key":|key |key:|?key|{"token":|[|a]=
 docker login |login - |docker -p |mysql -p|curl -u a:b |-u a -p b c
 hooks.slack.com/services/|maker.ifttt.com/
 SG.|SG.aaaaaaaaaaaaaaaa.|0123456789|f|AC|a1|%20|{{|${|%a%|@a@|@a@/|env:|*|<a|u/p@|1:|a:1:|a:1:b:c:
@@ -34,7 +34,7 @@ https://u:p@h,|http://h:1/|//r/:_authToken=|set token |vault login |send "|send 
 def cpu_s(words: Sequence[str]) -> float:
     """Return the time of hiding what is secret in a command."""
     begin = time.process_time()
-    list(shown_arguments(words))
+    commands._spans_of_loud(words, 0)  # without what is known of words already
     return time.process_time() - begin
 
 
