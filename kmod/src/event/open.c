@@ -97,8 +97,8 @@ static bool is_repeated(struct etrace_task *entry, u64 flags, const struct etrac
 /* ---- Open ---- */
 
 /*
- * How the file is open counts, for the task's memory may say something else by now; but the descriptor may lead to
- * another file by now, too. Neither makes a write look like a read.
+ * How the file is open counts, for the task's memory may say something else by now; but the
+ * descriptor may lead to another file by now, too. Neither makes a write look like a read.
  */
 static u64 flags_of(u64 given, u64 open)
 {
@@ -107,7 +107,10 @@ static u64 flags_of(u64 given, u64 open)
 	return (given & ~kept) | (open & kept);
 }
 
-/* Absent when another thread has closed the descriptor already. `flags`: NULL, or from the task's memory. */
+/*
+ * Absent when another thread has closed the descriptor already. `flags`: NULL, or from the task's
+ * memory.
+ */
 static __always_inline struct etrace_text opened_path(int fd, char *buf, u64 *flags)
 {
 	struct etrace_file file = etrace_file_get(fd);
