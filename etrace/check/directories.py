@@ -9,8 +9,9 @@ then for the directory, when that is a target, or else for those rules of which 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from os.path import normpath
 from pathlib import Path
@@ -19,11 +20,14 @@ from etrace.check.faults import Faults
 from etrace.check.kinds import MISSING_DIRECTORY
 from etrace.check.recipes import NINJA, Recipe, Use
 from etrace.check.rules.rule import Rules
+from etrace.check.writers import Writers
 from etrace.query.files import READ, WRITE
 from etrace.spec.database import NONE
 
 #: what may make a directory where it is not there yet, in a line that a shell ran
 _MAY_MAKE = re.compile(r"mkdir|install|make_directory|mkinstalldirs|makedirs", re.IGNORECASE)
+#: what make does not give the shell
+_PREFIX = re.compile(r"^[\s@+-]+")
 _VARIABLE = re.compile(r"\$(?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\{[^{}]*\}|[^$])")
 
 
@@ -47,29 +51,53 @@ def look(faults: Faults) -> None:
     if not made:
         return
     foreign, candidates = _folders_of_before(faults), _Candidates(faults)
+    makers: dict[str, _Makers] = {}
     sure = {folder for folder, own in made.items() if any(each.is_sure for each in own)}
     for path, uses in recipes.uses.items():
         folder = _above(recipes.records.path(path))
         while folder not in made and len(folder) > 1:
             folder = _above(folder)
-        makers = made.get(folder, [])
-        if not makers or not Path(folder).is_dir():
+        if folder not in made or not Path(folder).is_dir():
             continue
         if folder not in sure and foreign.have(folder):
             continue
+        if folder not in makers:
+            makers[folder] = _Makers(faults, folder, made[folder], candidates)
         for use in uses:
             if use.access & WRITE:
-                _look_at(faults, folder, use, makers, candidates)
+                _look_at(faults, folder, use, makers[folder])
 
 
-def _look_at(
-    faults: Faults, folder: str, use: Use, makers: Sequence[Made], candidates: _Candidates
-) -> None:
+class _Makers:
+    """Those that made one directory, in order of time."""
+
+    def __init__(
+        self, faults: Faults, folder: str, made: Sequence[Made], candidates: _Candidates
+    ) -> None:
+        made = sorted(made, key=lambda each: each.start_ns)
+        self.begins, self.made = [each.start_ns for each in made], made
+        self.of_recipe = {each.recipe: each for each in reversed(made)}
+        recipes, targets = faults.recipes.recipes, dict[int, frozenset[str]]()
+        for number, each in self.of_recipe.items():
+            rules = faults.rules.get(recipes[number].make)
+            if not recipes[number].targets and rules is not None:
+                targets[number] = candidates.of(each, rules)
+        uses = (Use(each.recipe, WRITE, each.start_ns, each.start_ns, each.row) for each in made)
+        self.writers = Writers(faults.recipes, faults.rules, folder, uses, targets)
+
+    def before(self, use: Use) -> Iterator[Made]:
+        """Yield those that a use may wait for, then the last one, before it in time."""
+        if n_before := bisect_left(self.begins, use.begin_ns):
+            for each in self.writers.that_matter(use.recipe):
+                if each.begin_ns < use.begin_ns:
+                    yield self.of_recipe[each.recipe]
+            yield self.made[n_before - 1]
+
+
+def _look_at(faults: Faults, folder: str, use: Use, makers: _Makers) -> None:
     recipes = faults.recipes
     last = None
-    for maker in makers:
-        if maker.start_ns >= use.begin_ns:
-            continue
+    for maker in makers.before(use):
         met = recipes.meet(use.recipe, maker.recipe)
         if met is None:  # in the same recipe, or in a sequence
             return
@@ -79,9 +107,7 @@ def _look_at(
             return
         if rules.tool == NINJA and any(path.startswith(folder + "/") for path in reader.targets):
             return  # ninja makes the directories of outputs
-        targets = other.targets or (
-            candidates.of(maker, rules) if met[1] == maker.recipe else frozenset()
-        )
+        targets = makers.writers.targets(met[1])
         if not targets or _waits(folder, reader, targets, rules):
             return
         last = reader, Recipe(other.make, other.outer, other.start_ns, other.row, targets), maker
@@ -96,9 +122,9 @@ def _above(path: str) -> str:
 
 
 def _waits(folder: str, reader: Recipe, targets: frozenset[str], rules: Rules) -> bool:
-    needed = rules.needed(reader.targets, order_only=True)
-    first = rules.needed(rules.makefiles, order_only=True)
-    return folder in needed or not (needed.isdisjoint(targets) and first.isdisjoint(targets))
+    if not rules.before_all.isdisjoint(targets):
+        return True
+    return rules.needs(reader.targets, [folder, *targets], order_only=True)
 
 
 def _may_make_itself(faults: Faults, use: Use, reader: Recipe, maker: Made) -> bool:
@@ -118,10 +144,7 @@ def _may_make_itself(faults: Faults, use: Use, reader: Recipe, maker: Made) -> b
     # a script that makes it where it is not there, such as libtool
     scripts = set(_scripts(faults, maker.row, maker.recipe))
     return bool(scripts) and any(
-        script in scripts
-        for row, number in enumerate(recipes.of_row)
-        if number == use.recipe
-        for script in _script(faults, row)
+        script in scripts for row in recipes.rows[use.recipe] for script in _script(faults, row)
     )
 
 
@@ -145,11 +168,11 @@ def _literal(line: str) -> str:
 
 
 class _Candidates:
-    """The targets of which a command can be a line; the lines of a make are looked at once."""
+    """The targets that a command can be a line of; the lines of a make are read once."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
-        self._lines: dict[int, Mapping[str, set[str]]] = {}
+        self._lines: dict[int, _Lines] = {}
         self._known: dict[tuple[int, str], frozenset[str]] = {}
 
     def of(self, maker: Made, rules: Rules) -> frozenset[str]:
@@ -169,20 +192,42 @@ class _Candidates:
     def _with_line(self, text: str, rules: Rules) -> frozenset[str]:
         key = id(rules), text
         if key not in self._known:
-            # one recipe can be that of several rules
-            lines = self._lines_of(rules)
-            found = (targets for line, targets in lines.items() if _can_be(line, text))
-            self._known[key] = frozenset(path for targets in found for path in targets)
+            if id(rules) not in self._lines:
+                self._lines[id(rules)] = _Lines(rules)
+            self._known[key] = self._lines[id(rules)].with_command(text)
         return self._known[key]
 
-    def _lines_of(self, rules: Rules) -> Mapping[str, set[str]]:
-        if id(rules) not in self._lines:
-            found: dict[str, set[str]] = defaultdict(set)
-            for path, each in rules.by_path.items():
-                for line in each.recipe if each.is_target else ():
-                    found[line].add(path)
-            self._lines[id(rules)] = found
-        return self._lines[id(rules)]
+
+class _Lines:
+    """The lines of the recipes of a make, by what they have before and after all variables."""
+
+    def __init__(self, rules: Rules) -> None:
+        found: dict[str, set[str]] = defaultdict(set)
+        for path, each in rules.by_path.items():
+            for line in each.recipe if each.is_target else ():
+                found[line].add(path)
+        self._whole: dict[str, set[str]] = defaultdict(set)
+        self._by_ends: dict[tuple[str, str], list[tuple[list[str], set[str]]]] = defaultdict(list)
+        for line, targets in found.items():
+            parts = _parts(line)
+            if len(parts) == 1:
+                self._whole[parts[0]] |= targets
+            else:
+                self._by_ends[parts[0], parts[-1]].append((parts[1:-1], targets))
+        self._lengths = {(len(first), len(last)) for first, last in self._by_ends}
+
+    def with_command(self, text: str) -> frozenset[str]:
+        """Return the targets of the lines that a command can be."""
+        whole = _without_blanks(_PREFIX.sub("", text))
+        found = set(self._whole.get(whole, ()))
+        for n_first, n_last in self._lengths:
+            end = len(whole) - n_last
+            if n_first > end:
+                continue
+            for middle, targets in self._by_ends.get((whole[:n_first], whole[end:]), ()):
+                if not targets <= found and _has_in_order(whole, middle, n_first, end):
+                    found |= targets
+        return frozenset(found)
 
 
 def _commands_of(faults: Faults, row: int) -> Iterator[list[str]]:
@@ -194,28 +239,22 @@ def _commands_of(faults: Faults, row: int) -> Iterator[list[str]]:
     yield faults.recipes.records.argv(row)
 
 
-def _can_be(line: str, text: str) -> bool:
-    """Return whether a command can be a line, in which a variable may stand for any text.
-
-    Blanks do not count. The parts between variables are looked for in their order, each where it is
-    first: that takes time by the length of the command only.
-    """
-    literal = re.sub(r"^[\s@+-]+", "", line)
+def _parts(line: str) -> list[str]:
+    """Return the texts of a line between its variables, each of which may stand for any text."""
+    literal = _PREFIX.sub("", line)
     parts, at = list[str](), 0
     for found in _VARIABLE.finditer(literal):
         parts.append(_without_blanks(literal[at : found.start()]))
         at = found.end()
-    parts.append(_without_blanks(literal[at:]))
-    whole = _without_blanks(re.sub(r"^[\s@+-]+", "", text))
-    if len(parts) == 1:
-        return whole == parts[0]
-    first, *middle, last = parts
-    if not whole.startswith(first) or len(whole) < len(first) + len(last):
-        return False
-    if not whole.endswith(last):
-        return False
-    at, end = len(first), len(whole) - len(last)
-    for part in middle:
+    return [*parts, _without_blanks(literal[at:])]
+
+
+def _has_in_order(whole: str, parts: Iterable[str], at: int, end: int) -> bool:
+    """Whether a text has these parts in their order, each where it is first.
+
+    That takes time by the length of the text only.
+    """
+    for part in parts:
         at = whole.find(part, at, end)
         if at < 0:
             return False

@@ -7,9 +7,10 @@ no prerequisite, order-only ones included, no sequence of recipes, none of the m
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from os.path import lexists, relpath
+from collections.abc import Iterable, Mapping, Sequence
+from os.path import relpath
 
 from etrace.check.kinds import (
     HOME,
@@ -26,6 +27,7 @@ from etrace.check.kinds import (
 )
 from etrace.check.recipes import NINJA, Recipe, Recipes, Use
 from etrace.check.rules.rule import Rules
+from etrace.check.writers import Writers
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import USUAL, FileKind
 from etrace.spec.database import NONE
@@ -42,7 +44,7 @@ class Faults:
         self.recipes, self.rules = recipes, rules
         self._found: dict[tuple[str, str, int], list[tuple[Recipe, Recipe | None, Use, int]]]
         self._found = defaultdict(list)
-        self._always: dict[tuple[int, frozenset[str]], bool] = {}
+        self._names: set[tuple[str, str]] = set()
 
     def look(self) -> None:
         """Look at inputs, orders and writers of files."""
@@ -66,20 +68,22 @@ class Faults:
         )
 
     def _look(self, path: int, uses: list[Use]) -> None:
-        writers = [use for use in uses if use.access & WRITE]
         text = self.recipes.records.path(path)
+        written = [use for use in uses if use.access & WRITE]
+        writers = Writers(self.recipes, self.rules, text, written)
+        begins = [use.begin_ns for use in written]
         seen: set[tuple[int, int]] = set()
         for use in uses:
             if not use.access & READ:
                 continue
-            before = [writer for writer in writers if writer.begin_ns < use.begin_ns]
-            if any(writer.recipe == use.recipe for writer in before):
+            own = writers.first.get(use.recipe)
+            if own is not None and own.begin_ns < use.begin_ns:
                 continue
-            if before:
-                self._look_at_order(text, use, before, seen)
-            elif not writers:
+            if n_before := bisect_left(begins, use.begin_ns):
+                self._look_at_order(text, use, writers, written[n_before - 1], seen)
+            elif not written:
                 self._look_at_input(text, use)
-        for later, earlier, use, by in self.unordered_writers(text, writers):
+        for later, earlier, use, by in writers.unordered():
             self.add(TWO_WRITERS, text, later, earlier, use, by.execution)
 
     def pair(self, a: int, b: int) -> tuple[Recipe, Recipe, Rules] | None:
@@ -93,36 +97,40 @@ class Faults:
         return None if one.targets & other.targets else (one, other, rules)
 
     def _look_at_order(
-        self, text: str, use: Use, before: Iterable[Use], seen: set[tuple[int, int]]
+        self, text: str, use: Use, writers: Writers, last: Use, seen: set[tuple[int, int]]
     ) -> None:
-        pairs = [(writer, self.pair(use.recipe, writer.recipe)) for writer in before]
-        for _, pair in pairs:
-            if pair is None:  # a sequence, or nobody knows
+        """Look whether a reader waits for a writer before it; `last` is the last one of these."""
+        for writer in writers.that_matter(use.recipe):
+            if writer.begin_ns >= use.begin_ns:
+                break
+            if (pair := self.pair(use.recipe, writer.recipe)) is None:  # a sequence, or unknown
                 return
             if self.is_ordered(text, pair):
                 self._look_at_stale(text, use, pair)
                 return
-        writer, last = pairs[-1]
-        if last is not None and (use.recipe, writer.recipe) not in seen:
-            seen.add((use.recipe, writer.recipe))
-            self.add(MISSING_ORDER, text, last[0], last[1], use, writer.execution)
+        pair = self.pair(use.recipe, last.recipe)
+        if pair is not None and (use.recipe, last.recipe) not in seen:
+            seen.add((use.recipe, last.recipe))
+            self.add(MISSING_ORDER, text, pair[0], pair[1], use, last.execution)
 
     @staticmethod
     def is_ordered(text: str, pair: tuple[Recipe, Recipe, Rules]) -> bool:
         """Whether the first of two recipes waits for the second, or for a file."""
         reader, writer, rules = pair
-        needed = rules.needed(reader.targets, order_only=True)
-        if text in needed or (needed | rules.makefiles) & writer.targets:
+        if rules.needs(reader.targets, [text, *writer.targets], order_only=True):
             return True
-        # what the makefiles themselves need is made before all else
-        first = rules.needed(rules.makefiles, order_only=True)
-        return bool(first & writer.targets) and not first & reader.targets
+        first = rules.before_all
+        if not writer.targets.isdisjoint(rules.makefiles):
+            return True
+        return not writer.targets.isdisjoint(first) and reader.targets.isdisjoint(first)
 
     def _look_at_stale(self, text: str, use: Use, pair: tuple[Recipe, Recipe, Rules]) -> None:
         """Note a made file that a target is only made after, not because of."""
         reader, writer, rules = pair
-        needed = rules.needed(reader.targets, order_only=False)
-        if text in needed or needed & writer.targets or self._runs_always(needed, rules):
+        wanted = [text, *writer.targets]
+        if rules.needs(reader.targets, wanted, order_only=False):
+            return
+        if rules.runs_always(reader.targets):
             return
         self.add(MISSING_INPUT, text, reader, writer, use, NONE)
 
@@ -131,8 +139,9 @@ class Faults:
         rules = self.rules.get(recipe.make)
         if rules is None or not recipe.targets or not self.is_below(text, rules):
             return
-        needed = rules.needed(recipe.targets, order_only=False)
-        if text in needed or text in rules.makefiles or self._runs_always(needed, rules):
+        if text in rules.makefiles or rules.needs(recipe.targets, [text], order_only=False):
+            return
+        if rules.runs_always(recipe.targets):
             return
         self.add(MISSING_INPUT, text, recipe, None, use, NONE)
 
@@ -142,61 +151,23 @@ class Faults:
         tops = (each.rstrip("/") for each in (root, *rules.roots))
         return any(text == top or text.startswith(f"{top}/") for top in tops)
 
-    def _runs_always(self, needed: frozenset[str], rules: Rules) -> bool:
-        """Whether a target is made in every run: it needs a phony one, or one that is not there."""
-        key = id(rules), needed
-        if key not in self._always:
-            known = (rules.by_path.get(path) for path in needed)
-            self._always[key] = any(
-                rule is not None
-                and (rule.is_phony or (rule.is_target and not lexists(rules.path(rule.name))))
-                for rule in known
-            )
-        return self._always[key]
-
-    def unordered_writers(
-        self, text: str, writers: Iterable[Use]
-    ) -> Iterator[tuple[Recipe, Recipe, Use, Use]]:
-        """Yield each two recipes that write a file and do not wait for each other.
-
-        The later one first, then the earlier one, then the first use of each.
-        """
-        first: dict[int, Use] = {}
-        for use in writers:
-            first.setdefault(use.recipe, use)
-        own = list(first.values())
-        for at, b in enumerate(own):
-            for a in own[:at]:
-                pair = self.pair(a.recipe, b.recipe)
-                if pair is None:
-                    continue
-                one, other, rules = pair
-                if not self._is_ordered_at_all(text, one, other, rules):
-                    yield other, one, b, a
-
-    @staticmethod
-    def _is_ordered_at_all(text: str, one: Recipe, other: Recipe, rules: Rules) -> bool:
-        """Whether one of two recipes waits for the other."""
-        after_one = rules.needed(other.targets, order_only=True) - other.targets
-        after_other = rules.needed(one.targets, order_only=True) - one.targets
-        return bool(after_one & one.targets or after_other & other.targets or text in after_one)
-
     # ---- faults ----
 
     def add(
         self, name: str, text: str, reader: Recipe, writer: Recipe | None, use: Use, by: int
     ) -> None:
         """Note a fault of a file: its reader, its writer, the reader's use, the writer's row."""
+        self._names.add((name, text))
         self._found[name, text, reader.make].append((reader, writer, use, by))
 
     def has(self, name: str, text: str) -> bool:
         """Whether a fault of a file was noted."""
-        return any((name, text) == key[:2] for key in self._found)
+        return (name, text) in self._names
 
     def _fault(self, key: tuple[str, str, int]) -> Fault:
         name, text, make = key
         rules, found = self.rules[make], self._found[key]
-        named = {rules.path(each): each for each in rules.rules}
+        named = rules.names
         targets = sorted({_first(reader, named) for reader, *_ in found})
         reader, writer, use, by = min(found, key=lambda each: (_first(each[0], named), each[2]))
         made_for = () if writer is None else tuple(sorted(named.get(p, p) for p in writer.targets))
@@ -204,8 +175,8 @@ class Faults:
         if name in SYMMETRIC or (name in ORDERS and text not in named):
             needed = made_for[0]
         fixed = [_first(reader, named)] if name in SYMMETRIC else targets
-        is_input = text not in rules.needed(reader.targets, order_only=False)
-        is_input = is_input and name not in (*SYMMETRIC, MISSING_DIRECTORY)
+        is_input = name not in (*SYMMETRIC, MISSING_DIRECTORY)
+        is_input = is_input and not rules.needs(reader.targets, [text], order_only=False)
         remedy = _remedy(fixed, needed, rules, is_input=is_input)
         if name in OTHERWISE:
             remedy = _other_remedy(name, made_for, needed, targets, rules)

@@ -122,6 +122,6 @@ def _look_at_needs(faults: Faults) -> None:
             known = rules.by_path.get(need)
             if (known is not None and known.is_phony) or not Path(need).is_file() or need == target:
                 continue
-            if not readers[need] & (numbers | unknown[make]):
+            if readers[need].isdisjoint(numbers) and readers[need].isdisjoint(unknown[make]):
                 first = recipes.recipes[min(numbers)]
                 faults.add(NEVER_READ, need, first, None, _use(faults, first.row), NONE)

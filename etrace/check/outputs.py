@@ -14,6 +14,7 @@ from etrace.check.kinds import (
     UNDECLARED_OUTPUT,
 )
 from etrace.check.recipes import Use
+from etrace.check.writers import Writers
 from etrace.query.files import READ, WRITE
 
 
@@ -34,7 +35,7 @@ def look(faults: Faults) -> None:
 
 def _look_at_temporary(faults: Faults, text: str, uses: list[Use]) -> None:
     writers = (use for use in uses if use.access & WRITE)
-    for later, earlier, use, by in faults.unordered_writers(text, writers):
+    for later, earlier, use, by in Writers(faults.recipes, faults.rules, text, writers).unordered():
         faults.add(SHARED_TEMPORARY, text, later, earlier, use, by.execution)
         return
 

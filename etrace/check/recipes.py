@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -154,13 +154,24 @@ class Recipes:
 
     def _runs_of(self, used: Mapping[int, list[Use]]) -> Iterator[tuple[Use, int]]:
         """Yield executions of programs that recipes wrote: they read them."""
+        writers = dict[int, set[int]]()
         for row, path in enumerate(self._binary):
             recipe = self.of_row[row]
             if recipe == NONE or path not in used or self._is_copy(row):
                 continue
-            if any(use.access & WRITE and use.recipe != recipe for use in used[path]):
+            if path not in writers:
+                writers[path] = {use.recipe for use in used[path] if use.access & WRITE}
+            if not writers[path] <= {recipe}:
                 began = self.began_ns(row)
                 yield Use(recipe, READ, began, began, row), path
+
+    @cached_property
+    def rows(self) -> Mapping[int, Sequence[int]]:
+        """Executions by the recipe that they belong to."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for row, number in enumerate(self.of_row):
+            found[number].append(row)
+        return found
 
     def began_ns(self, row: int) -> int:
         """Return when an execution began, by the clock of opens: its first one, or about that."""
@@ -227,14 +238,17 @@ class Recipes:
         for path, uses in self.uses.items():
             if self.is_there(path):
                 continue
+            # of more than one reader's targets, none is taken
+            of_make: dict[int, set[frozenset[str]]] = defaultdict(set)
+            for use in uses:
+                other = self.recipes[use.recipe]
+                own = of_make[other.make]
+                if other.targets and use.access & READ and len(own) <= 1:
+                    own.add(other.targets)
             for writer in uses:
-                own = self.recipes[writer.recipe]
-                if not writer.access & WRITE or own.targets:
-                    continue
-                for use in uses:
-                    other = self.recipes[use.recipe]
-                    if other.make == own.make and other.targets and use.access & READ:
-                        readers[writer.recipe].add(other.targets)
+                recipe = self.recipes[writer.recipe]
+                if writer.access & WRITE and not recipe.targets:
+                    readers[writer.recipe] |= of_make[recipe.make]
         for number, targets in readers.items():
             if len(targets) == 1:
                 self.recipes[number].targets = next(iter(targets))

@@ -7,10 +7,14 @@ import time
 from pathlib import Path
 
 import pytest
-from traced_builds import found, trace
 
-from etrace.check import directories
-from etrace.check.directories import _can_be
+from etrace.check.directories import _Lines
+from etrace.check.rules.rule import Rule, Rules
+
+
+def _can_be(line: str, text: str) -> bool:
+    rules = Rules(Path("/w"), {"x": Rule("x", recipe=[line])})
+    return bool(_Lines(rules).with_command(text))
 
 
 @pytest.mark.parametrize(
@@ -36,18 +40,13 @@ def test_many_variables_take_no_time() -> None:
     assert time.process_time() - begin < 5  # tried one after another, they would take forever
 
 
-def test_equal_lines_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thousand rules of one pattern took the square of a thousand."""
-    names = [f"o{i}" for i in range(30)]
-    makefile = f"all: {' '.join(names)}\n{' '.join(names)}:\n\t@mkdir -p out\n\techo > out/$@\n"
-    tree = trace(tmp_path, "make -B", {"Makefile": makefile})
-    asked: list[tuple[str, str]] = []
-    real = _can_be
+def test_many_lines_and_commands_cost_no_square(tmp_path: Path) -> None:
+    def cost(n: int) -> float:
+        rules = {f"o{i}": Rule(f"o{i}", recipe=[f"@mkdir -p $(O)/d{i}"]) for i in range(n)}
+        lines = _Lines(Rules(tmp_path, rules))
+        begin = time.process_time()
+        for i in range(n):
+            assert lines.with_command(f"mkdir -p out/d{i}") == {f"{tmp_path}/o{i}"}
+        return time.process_time() - begin
 
-    def counted(line: str, text: str) -> bool:
-        asked.append((line, text))
-        return real(line, text)
-
-    monkeypatch.setattr(directories, "_can_be", counted)
-    found(tree)
-    assert len(asked) == len(set(asked))
+    assert cost(16_000) < 24 * cost(2000) + 0.3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an input costs grows as its size: CPU and output of each kind of input, at 1x and 8x.
+"""What an input costs grows as its size: CPU, memory and output of each kind, at 1x and 8x.
 
 An input eight times as large may cost 24 times as much, which 64 times of quadratic work exceeds
 and which caches and a loaded machine do not. CPU is that of this process and of its children.
@@ -14,6 +14,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import databases
@@ -26,11 +27,12 @@ from etrace.parse import responses
 
 TIMES, MOST = 8, 24
 #: what costs less is not compared: start-up, imports, noise
-FLOOR_SECONDS, FLOOR_BYTES = 0.3, 1 << 18
+FLOOR_SECONDS, FLOOR_BYTES, FLOOR_MEMORY_BYTES = 0.3, 1 << 18, 64 << 20
 #: output for each byte of input, beyond the floor
 RATIO_MAX = 100
 EXPORTS = ("build-spec", "file-access-trace", "compile_commands", "json")
 Kind = Callable[[Path, int], list[list[str]]]
+CREATE = O_WRONLY | O_CREAT
 KINDS: dict[str, tuple[int, Kind]] = {}
 
 
@@ -222,6 +224,77 @@ def names_of_one_hash(folder: Path, n: int) -> list[list[str]]:
     return parsed(folder, trace)
 
 
+# ---- builds by make ----
+
+
+def made(folder: Path, rules: str, uses: dict[str, list[str]]) -> list[list[str]]:
+    """Trace a make whose recipes use files, `>` before those that they write; check its rules."""
+    (folder / "Makefile").write_text(rules)
+    trace = TraceBuilder(cwd=str(folder)).exec(upid(1), "/usr/bin/make", ["make"])
+    for number, files in enumerate(uses.values(), 2):
+        trace.fork(upid(1), upid(number)).exec(upid(number), "/bin/sh", ["sh", "-c", "x"])
+        for name in files:
+            written = name.startswith(">")
+            path = folder / name.removeprefix(">")
+            path.touch()
+            flags = O_WRONLY | O_CREAT if written else 0
+            trace.use(upid(number), str(path), flags=flags)
+        trace.exit(upid(number))
+    return parsed(folder, trace.exit(upid(1)), ["cas", "pp"], ["etrace", "check", "--trust"])
+
+
+@kind(250)
+def recipes_that_write_one_log(folder: Path, n: int) -> list[list[str]]:
+    """All write it; some read it too, and every second one is after the one before it."""
+    names = [f"t{at}" for at in range(n)]
+    rules = f"all: {' '.join(names)}\n" + "".join(
+        f"{name}: src {names[at - 1] if at % 2 else ''}\n\tx\n" for at, name in enumerate(names)
+    )
+    return made(folder, rules, {name: ["src", "log", ">log", f">{name}"] for name in names})
+
+
+@kind(250)
+def recipes_in_a_row(folder: Path, n: int) -> list[list[str]]:
+    names = [f"t{at}" for at in range(n)]
+    rules = f"all: {names[-1]}\nt0: src\n\tx\n" + "".join(
+        f"{name}: {before}\n\tx\n" for before, name in pairwise(names)
+    )
+    uses = {name: [before, "src", ">log", f">{name}"] for before, name in pairwise(names)}
+    return made(folder, rules, {"t0": ["src", ">t0"], **uses})
+
+
+@kind(250)
+def recipes_with_a_fault_each(folder: Path, n: int) -> list[list[str]]:
+    names = [f"t{at}" for at in range(n)]
+    rules = f"all: {' '.join(names)}\n" + "".join(f"{name}: src\n\tx\n" for name in names)
+    uses = {
+        name: ["src", f"h{at}", f"t{at - 1}" if at else "src", f">{name}", f">beside{at}"]
+        for at, name in enumerate(names)
+    }
+    return made(folder, rules, uses)
+
+
+@kind(1000)
+def objects_of_one_program(folder: Path, n: int) -> list[list[str]]:
+    for name in ("a", "b"):
+        trace = TraceBuilder(cwd="/src").exec(upid(1), "/usr/bin/make", ["make"])
+        for at in range(2, n):
+            words = ["gcc", "-c", f"{at}.c", "-o", f"{at}.o"]
+            trace.fork(upid(1), upid(at)).exec(upid(at), "/usr/bin/gcc", words)
+            trace.use(upid(at), f"/src/{at}.c").use(upid(at), f"/src/{at}.o", flags=CREATE)
+        trace.fork(upid(1), upid(n)).exec(upid(n), "/usr/bin/ld", ["ld", "-o", "app"])
+        for at in range(2, n):
+            trace.use(upid(n), f"/src/{at}.o")
+        trace.use(upid(n), "/src/app", flags=CREATE)
+        (folder / name).mkdir()
+        (folder / name / ".nfsdb").write_bytes(trace.trace())
+    builds = [str(folder / name) for name in ("a", "b")]
+    return [
+        *(["cas", "parse", "--force", "--dbdir", each] for each in builds),
+        *(["cas", "pp", "--dbdir", each] for each in builds), ["etrace", "why-rebuilt", *builds],
+    ]  # fmt: skip
+
+
 # ---- JSON and files beside a database ----
 
 
@@ -322,17 +395,25 @@ def cpu_seconds() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
+def memory_bytes(key: bytes) -> int:
+    """Return a figure of this process: VmRSS, or VmHWM, the highest since it was set back."""
+    status = Path("/proc/self/status").read_bytes()
+    return int(status.partition(key + b":")[2].split()[0]) << 10
+
+
 def sizes(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.iterdir()}
 
 
-def costs(folder: Path, make: Kind, n: int) -> Iterator[tuple[str, float, int, int]]:
-    """Yield (command, seconds, bytes of output, bytes of input) of each."""
+def costs(folder: Path, make: Kind, n: int) -> Iterator[tuple[str, float, int, int, int]]:
+    """Yield (command, seconds, bytes of output, bytes of input, bytes of memory) of each."""
     folder.mkdir()
     commands = make(folder, n)
     n_input = sum(sizes(folder).values()) + sum(len(word) for c in commands for word in c)
     for number, words in enumerate(commands):
         before, printed, began = sizes(folder), io.TextIOWrapper(io.BytesIO()), cpu_seconds()
+        Path("/proc/self/clear_refs").write_text("5")
+        rss_bytes = memory_bytes(b"VmRSS")
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             with contextlib.suppress(SystemExit):
                 (cas if words[0] == "cas" else etrace)(words[1:])
@@ -340,7 +421,8 @@ def costs(folder: Path, make: Kind, n: int) -> Iterator[tuple[str, float, int, i
         seconds, after = cpu_seconds() - began, sizes(folder)
         made = sum(size for name, size in after.items() if before.get(name) != size)
         shown = f"{number}: {' '.join(words)[:80]}"
-        yield shown, seconds, made + len(printed.buffer.getbuffer()), n_input
+        n_printed = len(printed.buffer.getbuffer())
+        yield shown, seconds, made + n_printed, n_input, memory_bytes(b"VmHWM") - rss_bytes
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))
@@ -350,11 +432,12 @@ def test_a_large_input_costs_as_its_size(name: str, tmp_path: Path) -> None:
         small = list(costs(tmp_path / "small", make, n))
         large = list(costs(tmp_path / "large", make, n * TIMES))
     for one, many in zip(small, large, strict=True):
-        shown, seconds, n_bytes, n_input = many
+        shown, seconds, n_bytes, n_input, n_memory = many
         printed = f"{shown}: {one[1]:.2f} s -> {seconds:.2f} s, {one[2]:,} -> {n_bytes:,} bytes"
         print(printed)
         assert seconds <= MOST * one[1] + FLOOR_SECONDS, printed
         assert n_bytes <= MOST * one[2] + FLOOR_BYTES, printed
+        assert n_memory <= MOST * one[4] + FLOOR_MEMORY_BYTES, f"{printed}, {n_memory:,} of memory"
         assert n_bytes <= RATIO_MAX * n_input + FLOOR_BYTES, printed
 
 

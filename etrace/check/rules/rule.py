@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from os.path import islink, normpath, realpath
+from os.path import islink, lexists, normpath, realpath
 from pathlib import Path
+
+from etrace.check.rules.reach import Reach
 
 
 @dataclass(slots=True)
@@ -47,7 +49,7 @@ class Rules:
     by_command: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: folders that belong to the project, as the tool's generator says
     roots: tuple[str, ...] = ()
-    _memory: dict[tuple[frozenset[str], bool], frozenset[str]] = field(default_factory=dict)
+    _graphs: dict[bool, Reach] = field(default_factory=dict)
 
     def path(self, name: str) -> str:
         """Return a name as a path."""
@@ -58,30 +60,67 @@ class Rules:
         """Rules by the paths of their targets."""
         return {self.path(name): rule for name, rule in self.rules.items()}
 
-    def needed(self, targets: Iterable[str], *, order_only: bool) -> frozenset[str]:
-        """Return the paths of targets and of all that they need.
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """Names of targets by their paths, as the makefile has them."""
+        return {self.path(name): name for name in self.rules}
 
-        With `order_only`, what is made before them; without it, what makes them stale.
+    def needs(self, targets: Iterable[str], wanted: Iterable[str], *, order_only: bool) -> bool:
+        """Return whether one of the paths `wanted` is a target or needed by one.
+
+        With `order_only`, by what is made before a target; without it, by what makes it stale.
         """
-        key = frozenset(targets), order_only
-        if key not in self._memory:
-            self._memory[key] = frozenset(self._walk(key[0], order_only=order_only))
-        return self._memory[key]
+        graph = self.graph(order_only=order_only)
+        own, others = set(targets), set(wanted)
+        if not own.isdisjoint(others):
+            return True
+        goals = graph.numbers(others)
+        return any(graph.reaches(at, goal) for at in graph.numbers(own) for goal in goals)
 
-    def _walk(self, targets: Iterable[str], *, order_only: bool) -> Iterator[str]:
-        todo, seen, together = list(targets), set[str](), set[int]()
+    def graph(self, *, order_only: bool) -> Reach:
+        """Return the graph of the paths of targets and of what each needs: see needs()."""
+        if order_only not in self._graphs:
+            self._graphs[order_only] = Reach(self._edges(order_only=order_only))
+        return self._graphs[order_only]
+
+    def _edges(self, *, order_only: bool) -> Mapping[Hashable, Sequence[Hashable]]:
+        found: dict[Hashable, Sequence[Hashable]] = {}
+        for path, rule in self.by_path.items():
+            lists = [rule.needs, rule.also, rule.order_only if order_only else rule.learned]
+            # targets of one edge share a list: it is a node of the graph
+            found[path] = [id(names) for names in lists if names]
+            for names in lists:
+                if names and id(names) not in found:
+                    found[id(names)] = [*map(self.path, names)]
+        return found
+
+    @cached_property
+    def before_all(self) -> frozenset[str]:
+        """What is made before all else: the makefiles, and what they need."""
+        found, todo = set[str](), list(self.makefiles)
         while todo:
             path = todo.pop()
-            if path in seen:
+            if path in found:
                 continue
-            seen.add(path)
-            yield path
-            if (rule := self.by_path.get(path)) is None:
-                continue
-            for names in (rule.needs, rule.also, rule.order_only if order_only else rule.learned):
-                if id(names) not in together:  # targets of one edge share it
-                    together.add(id(names))
-                    todo += map(self.path, names)
+            found.add(path)
+            if (rule := self.by_path.get(path)) is not None:
+                todo += map(self.path, (*rule.needs, *rule.also, *rule.order_only))
+        return frozenset(found)
+
+    def runs_always(self, targets: Iterable[str]) -> bool:
+        """Whether targets are made in every run: they need a phony one, or one that is missing."""
+        graph = self.graph(order_only=False)
+        return any(self._always[number] for number in graph.numbers(targets))
+
+    @cached_property
+    def _always(self) -> bytearray:
+        graph = self.graph(order_only=False)
+        return graph.reaching(
+            graph.numbers(
+                path for path, rule in self.by_path.items()
+                if rule.is_phony or (rule.is_target and not lexists(path))
+            )
+        )  # fmt: skip
 
 
 _real = cache(realpath)

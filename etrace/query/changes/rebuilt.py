@@ -14,7 +14,7 @@ import enum
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -85,6 +85,7 @@ class Output:
 
 #: not files that a build makes or is made of
 _NOT_FILES = frozenset((FileKind.DEVICE, FileKind.DIRECTORY))
+_SOURCES = frozenset((FileKind.SOURCE, FileKind.HEADER))
 #: variables that differ from run to run, or that only say where something runs
 _VOLATILE = re.compile(
     rb"MAKE.*|MFLAGS|PWD|OLDPWD|SHLVL|_|TERM|COLUMNS|LINES|SSH_.*|XDG_.*|DISPLAY|LD_PRELOAD"
@@ -144,33 +145,34 @@ class _Build:
 
     def outputs(self, step: Step) -> list[int]:
         """Return the files that a step made, without the cache of its launcher."""
-        return sorted(p for p in step.writes if self.kinds.of(p) not in _NOT_FILES
-                      and not self._is_cached(step, p))  # fmt: skip
+        is_cached = self._cached(step)
+        return sorted(
+            path
+            for path in step.writes
+            if self.kinds.of(path) not in _NOT_FILES and not is_cached(path)
+        )
 
-    def _is_cached(self, step: Step, path: int) -> bool:
-        """Return whether a file belongs to the cache of a launcher: no word says its name."""
+    def _cached(self, step: Step) -> Callable[[int], bool]:
+        """Return what says if a file is of the cache of a launcher: no word says its name."""
         if not step.is_launched:
-            return False
-        stem = _stem(self.image.path_string(path))
-        return stem not in {_stem(word) for word in self.side.argv(step.head)}
+            return lambda _: False
+        named = {_stem(word) for word in self.side.argv(step.head)}
+        return lambda path: _stem(self.image.path_string(path)) not in named
 
     def inputs(self, step: Step) -> tuple[set[int], set[int]]:
         """Return the files that a step read, and the programs and libraries that it ran on."""
         programs = self.steps.programs(step)
         inputs, tools = set[int](), set(programs)
+        is_cached = self._cached(step)
         for path in step.reads - step.writes:
             kind = self.kinds.of(path)
             if kind == FileKind.TOOL:
                 if _LIBRARY.search(self.image.path_string(path)):
                     tools.add(path)
-            elif kind not in _NOT_FILES and not self._is_of_cache(step, path, kind):
+            elif kind in _SOURCES or (kind not in _NOT_FILES and not is_cached(path)):
                 inputs.add(path)
         made = {path for path in programs if path in self.steps.makers}
         return inputs | made, tools - made
-
-    def _is_of_cache(self, step: Step, path: int, kind: FileKind) -> bool:
-        is_source = kind in (FileKind.SOURCE, FileKind.HEADER)
-        return step.is_launched and not is_source and self._is_cached(step, path)
 
     @cached_property
     def _variables(self) -> dict[int, dict[bytes, bytes]]:
@@ -291,17 +293,18 @@ class Rebuilt:
 
     def _earlier(self, step: Step, other: Step) -> Reason | None:
         """Return the cause of what a step was made of, the first in time."""
-        found = []
+        found, needless = [], list[int]()
         for path in self.b.inputs(step)[0]:
             reason = self._of_files.get(path)
             if reason is None:
                 continue
             if reason.cause == Cause.NEEDLESS:
-                differs = self._changed([path], other, Cause.MADE_INPUT, step)
-                if differs is not None:
-                    found.append(differs)
+                needless.append(path)
             elif reason.cause != Cause.NEW:
                 found.append(replace(reason, via=(path, *reason.via[: MAX_VIA - 1])))
+        differs = self._changed(needless, other, Cause.MADE_INPUT, step)
+        if differs is not None:
+            found.append(differs)
         pairs = zip(sorted(step.sources), sorted(other.sources), strict=False)
         steps = (self.b.steps.by_head, self.a.steps.by_head)
         piped = (self._of_step(steps[0][mine], steps[1][its]) for mine, its in pairs)
