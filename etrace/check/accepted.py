@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from libetrace.core.regular_file import read_regular
+
 from etrace.check.kinds import KINDS, Fault
 from etrace.errors import EtraceError
 
 N_WORDS = 3
+MAX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class Accepted:
 def read(path: Path) -> list[Accepted]:
     """Return the lines of a file. EtraceError names the line that is not one; OSError."""
     found = []
-    for number, line in enumerate(path.read_text(errors="surrogateescape").splitlines(), 1):
+    text = read_regular(path, MAX_BYTES, is_text=True).decode("utf-8", "surrogateescape")
+    for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         text, mark, reason = line.partition(" # ")

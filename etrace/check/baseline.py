@@ -13,15 +13,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from libetrace.core.regular_file import read_regular
+
 from etrace.check.kinds import Fault
 from etrace.check.sarif import FINGERPRINT
 from etrace.errors import EtraceError
+
+MAX_BYTES = 256 << 20
 
 
 def read(path: Path) -> Counter[str]:
     """Return the keys of an earlier output. EtraceError for something else; OSError."""
     try:
-        return Counter(_keys(json.loads(path.read_bytes())))
+        return Counter(_keys(json.loads(read_regular(path, MAX_BYTES, is_text=True))))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise EtraceError(
             f"{path}: not an output of etrace check",

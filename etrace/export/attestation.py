@@ -8,14 +8,13 @@ and for the documents. Names are relative to the statement, so all may be moved 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from libetrace.core.regular_file import open_regular
+from libetrace.core.regular_file import open_regular, read_json
 from libetrace.image.file import Image
 
 import etrace
@@ -92,10 +91,8 @@ def _text(name: object) -> str:
 
 
 def _subjects(path: Path) -> Mapping[str, str]:
-    with open(open_regular(os.fsencode(path)), "rb") as stream:  # noqa: PTH123  a descriptor
-        raw = stream.read(MAX_BYTES + 1)
     try:
-        said: Any = json.loads(raw) if len(raw) <= MAX_BYTES else None
+        said: Any = read_json(path, MAX_BYTES)
         if said["_type"] != STATEMENT or said["predicateType"] != PREDICATE:
             raise EtraceError(f"{path}: a statement about something else", HINT)
         found = {_text(each["name"]): str(each["digest"]["sha256"]) for each in said["subject"]}

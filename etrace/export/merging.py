@@ -17,7 +17,7 @@ from pathlib import Path
 from posixpath import join, normpath
 from typing import Any
 
-from libetrace.core.regular_file import open_regular
+from libetrace.core.regular_file import read_regular
 
 from etrace.errors import EtraceError
 from etrace.export.compile_commands import Entry
@@ -30,6 +30,8 @@ class Merge(enum.Enum):
     UPDATE = "update"
 
 
+#: of a compilation database that is there
+MAX_BYTES = 512 << 20
 HINT = "give another file with -o, or leave --append and --update out"
 
 
@@ -71,8 +73,7 @@ def merged(path: Path, found: Iterable[Entry], merge: Merge) -> list[Entry]:
 def read(path: Path) -> list[Entry]:
     """Read a compilation database. EtraceError names what is wrong."""
     try:
-        with os.fdopen(open_regular(os.fsencode(path)), "rb") as stream:
-            text = stream.read()
+        text = read_regular(os.fsencode(path), MAX_BYTES, is_text=True)
     except FileNotFoundError:
         return []
     except OSError as error:

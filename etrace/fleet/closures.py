@@ -8,8 +8,8 @@ A database that cannot be read is a row with its error, and the others are answe
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,20 @@ def _closures(own: tuple[str, str]) -> list[Row]:
     return closure(*own)
 
 
+def _die_of_signals() -> None:
+    """Let a process end at once, and leave the message to the command that it works for."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def by_processes(databases: Sequence[str], name: str, n_jobs: int = 0) -> Iterator[Row]:
-    """Yield the rows of all databases in their order, by processes of this machine."""
+    """Yield the rows of all databases in their order, by processes of this machine.
+
+    They are ended when the rows are not read to the end: at an error or a signal.
+    """
     n_jobs = min(n_jobs or os.cpu_count() or 1, max(1, len(databases)))
-    with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
-        for rows in pool.map(_closures, [(database, name) for database in databases]):
+    with get_context("spawn").Pool(n_jobs, _die_of_signals) as pool:
+        for rows in pool.imap(_closures, [(database, name) for database in databases]):
             yield from rows
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from libetrace.core.regular_file import open_regular
+from libetrace.core.regular_file import read_head
 from libetrace.image.file import Image, write_image
 from libetrace.image.freshness import is_older, remember
 from libetrace.trace.source import FIRST_LINE
@@ -31,8 +31,7 @@ def root_of(head: bytes) -> str | None:
 
 def _read_root(trace: Path) -> str | None:
     try:
-        with open(open_regular(trace), "rb") as stream:  # noqa: PTH123  a descriptor
-            return root_of(stream.read(HEAD_BYTES))
+        return root_of(read_head(trace, HEAD_BYTES))
     except OSError:
         return None
 

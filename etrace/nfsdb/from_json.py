@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from libetrace.convert.importer import Importer, JsonError
-from libetrace.core.regular_file import open_regular
+from libetrace.core.regular_file import open_regular, read_head
 from libetrace.image.file import NewTable, new_tables
 from libetrace.trace.source import Source
 
@@ -34,8 +34,7 @@ def _open(path: Path) -> Source:
 def is_foreign(path: Path) -> bool:
     """Return whether a file is JSON of another tool: entries of a database have one-letter keys."""
     try:
-        with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
-            return re.match(FOREIGN, stream.read(HEAD_BYTES)) is not None
+        return re.match(FOREIGN, read_head(path, HEAD_BYTES)) is not None
     except OSError:
         return False
 

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from libetrace.core.regular_file import open_regular
+from libetrace.core.regular_file import read_regular
 from libetrace.image.file import Image, new_table
 
 from etrace.nfsdb import hash_records
@@ -29,11 +29,7 @@ def read_sides(sides: Sequence[Path]) -> tuple[dict[bytes, Hashed], list[str]]:
     problems = []
     for side in sides:
         try:
-            with open(open_regular(side), "rb") as stream:  # noqa: PTH123  a descriptor
-                data = stream.read(hash_records.MAX_BYTES + 1)
-            if len(data) > hash_records.MAX_BYTES:
-                raise ValueError(f"more than {hash_records.MAX_BYTES:,} bytes")  # noqa: TRY301
-            found.update(hash_records.read(data))
+            found.update(hash_records.read(read_regular(side, hash_records.MAX_BYTES)))
         except OSError as error:
             problems.append(f"{side}: {error.strerror}; its hashes are left out")
         except ValueError as error:

@@ -8,9 +8,10 @@ name. /usr/share/doc/NAME/copyright has the licence, in the format of Debian's c
 
 from __future__ import annotations
 
+import io
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
 from etrace.origin.package import Folder, Package, Release, Report, Terms, names_of
@@ -26,6 +27,7 @@ MAX_NOTICE = 500
 #: statuses of packages that have no files
 ABSENT = frozenset((b"not-installed", b"config-files"))
 _FIELD = re.compile(rb"^(Package|Status|Version|Architecture|Maintainer):([^\n]*)", re.MULTILINE)
+_BETWEEN = re.compile(rb"\n[ \t]*\n")
 #: names of copyright-format/1.0 that SPDX writes differently
 _RENAMED = {
     "expat": "MIT", "gpl-1": "GPL-1.0-only", "gpl-1+": "GPL-1.0-or-later",
@@ -37,6 +39,15 @@ _RENAMED = {
     "apache-2": "Apache-2.0", "zlib/libpng": "Zlib", "bsd-3": "BSD-3-Clause",
     "bsd-2": "BSD-2-Clause", "cc0": "CC0-1.0", "mpl-1.1": "MPL-1.1", "mpl-2.0": "MPL-2.0",
 }  # fmt: skip
+
+
+def _stanzas(raw: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each stanza begins and ends."""
+    begin = 0
+    for each in _BETWEEN.finditer(raw):
+        yield begin, each.start()
+        begin = each.end()
+    yield begin, len(raw)
 
 
 class Dpkg:
@@ -59,11 +70,11 @@ class Dpkg:
             return {}
         found: dict[bytes, Package] = {}
         n_damaged = 0
-        for stanza in re.split(rb"\n[ \t]*\n", raw):
-            fields = {name: value.strip() for name, value in _FIELD.findall(stanza)}
+        for begin, end in _stanzas(raw):
+            fields = {each[1]: each[2].strip() for each in _FIELD.finditer(raw, begin, end)}
             name, status = fields.get(b"Package", b""), fields.get(b"Status", b"")
             if not name or not status:
-                n_damaged += bool(stanza.strip())
+                n_damaged += bool(raw[begin:end].strip())
             elif status.split()[-1:] and status.split()[-1] not in ABSENT:
                 package = self._package(name, fields)
                 found[name + b":" + fields.get(b"Architecture", b"")] = package
@@ -115,7 +126,8 @@ class Dpkg:
         if listed is None:
             self._report(f"{self._shown(b'/info/' + package)}.list: cannot be read: it is left out")
             return
-        own = sought.intersection(listed.split(b"\n"))
+        lines = (line.removesuffix(b"\n") for line in io.BytesIO(listed))
+        own = {line for line in lines if line in sought}
         if not own:
             return
         known = self.packages.get(package) or self._package(package.partition(b":")[0], {})

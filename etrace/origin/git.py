@@ -25,6 +25,8 @@ from functools import cached_property, lru_cache
 from posixpath import dirname, join, normpath
 from urllib.parse import urlsplit, urlunsplit
 
+from libetrace.core.regular_file import open_regular
+
 from etrace.compilers.regular_file import read_regular
 from etrace.nfsdb.above import my_users
 from etrace.origin.package import Report
@@ -35,6 +37,8 @@ MAX_PACKED_REFS = 64 << 20
 MAX_BLOB = 256 << 20
 MAX_REFS = 8
 MAX_NAME = 4096
+#: bytes of all names of an index, and for each of its bytes
+LEAST_NAMES, MAX_TIMES = 64 << 20, 8
 MAX_OFFSET_BYTES = 10
 _HEX = re.compile(rb"[0-9a-f]{40}")
 STATE_MASK, EXTENDED, NAME_MASK = 0x3000, 0x4000, 0xFFF
@@ -251,7 +255,7 @@ def _object(pack: bytes, offset: int) -> bytes:
     try:
         if not stat.S_ISREG(os.lstat(pack).st_mode):
             return b""
-        with open(pack, "rb") as stream:  # noqa: PTH123  bytes
+        with open(open_regular(pack), "rb") as stream:  # noqa: PTH123  a descriptor
             stream.seek(offset)
             raw = stream.read(MAX_SMALL)
     except OSError:
@@ -290,9 +294,12 @@ def read_index(raw: bytes) -> Index:
     if hashlib.sha1(raw[:-20], usedforsecurity=False).digest() != raw[-20:] and any(raw[-20:]):
         raise ValueError("its checksum is wrong")
     entries: dict[bytes, Entry] = {}
-    at, name = 12, b""
+    at, name, n_names = 12, b"", 0
     for _ in range(n_entries):
         at, name, entry = _entry(raw, at, version, name)
+        n_names += len(name)
+        if n_names > LEAST_NAMES + MAX_TIMES * len(raw):  # version 4 repeats parts of names
+            raise ValueError("its names are too long")
         entries[name] = entry
     return Index(entries, _root(raw, at))
 

@@ -12,11 +12,13 @@ from __future__ import annotations
 import csv
 import email.errors
 import email.parser
+import io
 import json
 import os
 import re
 import tomllib
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -38,6 +40,11 @@ MAX_RECORD = 32 << 20
 MAX_TOML, MAX_DOTS = 1 << 20, 200
 
 
+def _source_of(path: bytes) -> bytes:
+    """Return the source of a compiled module, which a RECORD may name alone."""
+    return _CACHED.sub(rb"\1\2.py", path)
+
+
 def _string(value: object) -> str:
     r"""Return a text of JSON or TOML without halves of characters, which JSON may have."""
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else ""
@@ -48,15 +55,20 @@ class Pip:
 
     def __init__(self, folder: Folder, report: Report) -> None:
         self._folder, self._report = folder, report
-        self._files = lru_cache(maxsize=None)(self._read_site)
 
     def owners(self, paths: Iterable[bytes]) -> dict[bytes, Package]:
         """Return the projects of those paths that a RECORD names."""
-        found = {}
+        sites: dict[bytes, tuple[bytes, ...]] = {}
+        wanted: dict[bytes, set[bytes]] = defaultdict(set)
         for path in paths:
-            for site in self._sites(path):
-                known = self._files(site)
-                package = known.get(path) or known.get(_CACHED.sub(rb"\1\2.py", path))
+            sites[path] = tuple(self._sites(path))
+            for site in sites[path]:
+                wanted[site].update((path, _source_of(path)))
+        known = {site: self._read_site(site, own) for site, own in wanted.items()}
+        found = {}
+        for path, own in sites.items():
+            for site in own:
+                package = known[site].get(path) or known[site].get(_source_of(path))
                 if package is not None:
                     found[path] = package
                     break
@@ -74,7 +86,8 @@ class Pip:
         names = self._folder.names(library)
         return [name for name in names if name.startswith((b"python3", b"pypy3"))]
 
-    def _read_site(self, site: bytes) -> Mapping[bytes, Package]:
+    def _read_site(self, site: bytes, wanted: set[bytes]) -> Mapping[bytes, Package]:
+        """Return the projects of the wanted files: a RECORD may name millions of others."""
         found: dict[bytes, Package] = {}
         for name in self._folder.names(site):
             record = name.endswith(b".dist-info") and self._folder.read(
@@ -83,16 +96,19 @@ class Pip:
             if not record:
                 continue
             package = self._project(site + b"/" + name)
-            text = record.decode("utf-8", "surrogateescape")
+            lines = io.TextIOWrapper(io.BytesIO(record), "utf-8", "surrogateescape", newline="")
+            own = set[bytes]()
             try:
-                rows = list(csv.reader(text.splitlines()))
+                for row in csv.reader(lines):
+                    path = row[0].encode("utf-8", "surrogateescape") if row else b""
+                    at = os.path.normpath(os.path.join(site, path))  # noqa: PTH118  bytes
+                    if at in wanted:
+                        own.add(at)
             except csv.Error as error:
                 self._report(f"{os.fsdecode(site + b'/' + name)}/RECORD: {error}")
                 continue
-            for row in rows:
-                if row:
-                    path = row[0].encode("utf-8", "surrogateescape")
-                    found.setdefault(os.path.normpath(os.path.join(site, path)), package)  # noqa: PTH118
+            for at in own:
+                found.setdefault(at, package)
         return found
 
     def _project(self, info: bytes) -> Package:

@@ -22,6 +22,8 @@ PLACES = (b"/usr/lib/sysimage/rpm", b"/var/lib/rpm")
 NAME = b"/rpmdb.sqlite"
 UNREAD = {b"/Packages": "Berkeley DB", b"/Packages.db": "ndb"}
 MAX_HEADER = 256 << 20
+#: bytes of all packages for each byte of the file
+MAX_TIMES = 2
 #: tags of rpm (include/rpm/rpmtag.h)
 TAGS = {
     1000: "name", 1001: "version", 1002: "release", 1003: "epoch", 1011: "vendor",
@@ -87,7 +89,11 @@ class Rpm:
                 if connection.execute(kinds).fetchall() != [("table",)]:
                     raise sqlite3.DatabaseError("it has no table of packages")
                 query = "SELECT blob FROM Packages WHERE length(blob) < ? ORDER BY hnum"
+                left = MAX_TIMES * os.stat(path).st_size + MAX_HEADER  # noqa: PTH116  bytes
                 for (blob,) in connection.execute(query, (MAX_HEADER,)):
+                    left -= len(blob or b"")
+                    if left < 0:  # a table may compute what it does not hold
+                        raise sqlite3.DatabaseError("its packages are larger than the file")
                     tags = read_header(blob) if isinstance(blob, bytes) else None
                     if tags is None:
                         n_damaged += 1

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from libetrace.image.file import NewTable
@@ -19,14 +18,18 @@ from libetrace.select.patterns import PatternSet
 
 from etrace.figures import count
 from etrace.postprocess.run import Work, product
+from etrace.threads import mapped
+
+#: rows that a thread takes at most at once
+N_ROWS = 1 << 14
 
 
 def match_all(patterns: Sequence[bytes], work: Work) -> bytearray:
-    """Return the bits of all executions; each of `jobs` threads takes a range of rows."""
+    """Return the bits of all executions; `jobs` threads take ranges of rows."""
     strings, executions = work.image["strings"], work.image["executions"]
     found, n_rows = PatternSet(patterns), executions.n_rows
     out = bytearray(n_rows * found.row_bytes)
-    n_piece = -(-n_rows // work.jobs) or 1
+    n_piece = min(-(-n_rows // work.jobs) or 1, N_ROWS)
 
     def match(begin: int) -> None:
         end = min(begin + n_piece, n_rows)
@@ -38,8 +41,8 @@ def match_all(patterns: Sequence[bytes], work: Work) -> bytearray:
             memoryview(out)[begin * found.row_bytes : end * found.row_bytes],
         )
 
-    with ThreadPoolExecutor(work.jobs) as pool:
-        list(pool.map(match, range(0, n_rows, n_piece)))
+    for _ in mapped(match, range(0, n_rows, n_piece), work.jobs):
+        pass
     return out
 
 

@@ -18,7 +18,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 ROOT = 0
@@ -123,16 +123,67 @@ def _is_deeper(value: Any, limit: int) -> bool:
     return bool(level)
 
 
+def read_regular(
+    path: str | bytes | os.PathLike[str],
+    max_bytes: int,
+    allows: Callable[[os.stat_result], bool] | None = None,
+    *,
+    is_text: bool = False,
+) -> bytes:
+    """Return the content of a regular file of at most `max_bytes`, also when it grows meanwhile.
+
+    OSError names the file and what is wrong: not a regular file, larger than the limit (EFBIG),
+    refused by `allows` (EACCES), or with null bytes in it when it `is_text`. A sparse file, which
+    is of any size and takes no room, has null bytes in its holes: it is refused before it is read.
+    """
+    shown = os.fsdecode(path)
+    too_large = OSError(errno.EFBIG, f"more than {max_bytes:,} bytes", shown)
+    not_text = OSError(errno.EINVAL, "not a text: it has null bytes", shown)
+    with open(open_regular(path), "rb") as stream:
+        status = os.fstat(stream.fileno())
+        if allows is not None and not allows(status):
+            raise OSError(errno.EACCES, "others own or may change it: root does not read it", shown)
+        if status.st_size > max_bytes:
+            raise too_large
+        if is_text and _has_hole(stream.fileno(), status.st_size):
+            raise not_text
+        data = stream.read(status.st_size + 1)
+        if len(data) > status.st_size:  # it grows
+            data += stream.read(max(max_bytes + 1 - len(data), 0))
+    if len(data) > max_bytes:
+        raise too_large
+    if is_text and b"\0" in data:
+        raise not_text
+    return data
+
+
+def read_head(path: str | bytes | os.PathLike[str], n_bytes: int) -> bytes:
+    """Return the first bytes of a regular file. OSError."""
+    with open(open_regular(path), "rb", buffering=0) as stream:
+        return stream.read(n_bytes) or b""
+
+
+def _has_hole(fd: int, size: int) -> bool:
+    try:
+        hole = os.lseek(fd, 0, os.SEEK_HOLE)
+        os.lseek(fd, 0, os.SEEK_SET)
+    except OSError:  # empty, or the file system does not say it
+        return False
+    return hole < size
+
+
 def read_json(path: str | os.PathLike[str], max_bytes: int) -> Any:
-    """Return the value in a JSON file beside a database.
+    """Return the value in a JSON file of somebody else.
 
     OSError for anything but a regular file; ValueError when it is not JSON, too large or nested too
     deep.
     """
-    with open(open_regular(path), "rb") as stream:
-        text = stream.read(max_bytes + 1)
-    if len(text) > max_bytes:
-        raise ValueError(f"more than {max_bytes:,} bytes")
+    try:
+        text = read_regular(path, max_bytes, is_text=True)
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        raise ValueError(error.strerror) from None
     too_deep = f"more than {NESTING_MAX} brackets within one another"
     try:
         value = json.loads(text)

@@ -3,36 +3,29 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from libetrace.core.regular_file import open_regular
+from libetrace.core.regular_file import read_regular
 
 from etrace.nfsdb.above import my_users
 
 ROOT = 0
-MAX_BYTES = 1 << 30
+#: of one dependency file, as compilers write them
+MAX_BYTES = 64 << 20
 _WORD = re.compile(r"((?:\\\s|\\#|\$\$|[^\s\\]|\\(?!\s))+)")
 
 
-def data_of_file(path: Path) -> bytes:
+def data_of_file(path: Path, max_bytes: int, *, is_text: bool = False) -> bytes:
     """Return the content of a regular file; a pipe is not waited for. OSError.
 
     Root reads no files of others: what these say would count as root's own.
     """
-    with open(open_regular(path), "rb") as stream:  # noqa: PTH123  a descriptor
-        if os.geteuid() == ROOT and not _is_roots(os.fstat(stream.fileno())):
-            raise OSError(
-                errno.EACCES, "others own or may change it: root does not read it", str(path)
-            )
-        data = stream.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise OSError(errno.EFBIG, f"more than {MAX_BYTES >> 20} MB", str(path))
-    return data
+    allows = _is_roots if os.geteuid() == ROOT else None
+    return read_regular(path, max_bytes, allows, is_text=is_text)
 
 
 def _is_roots(status: os.stat_result) -> bool:
@@ -43,18 +36,18 @@ def _is_roots(status: os.stat_result) -> bool:
     return status.st_uid in my_users()
 
 
-def text_of_file(path: Path) -> str:
+def text_of_file(path: Path, max_bytes: int) -> str:
     """Return the text of a file: see data_of_file()."""
-    return data_of_file(path).decode("utf-8", "surrogateescape")
+    return data_of_file(path, max_bytes, is_text=True).decode("utf-8", "surrogateescape")
 
 
 def inputs(path: Path) -> Iterator[str]:
     """Yield the inputs that a dependency file names; none when it is not there."""
     try:
-        text = text_of_file(path)
+        text = text_of_file(path, MAX_BYTES)
     except OSError:
         return
     for line in text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines():
         _, _, needs = line.partition(": ")
-        for word in _WORD.findall(needs):
-            yield re.sub(r"\\([\s#])", r"\1", word).replace("$$", "$")
+        for word in _WORD.finditer(needs):
+            yield re.sub(r"\\([\s#])", r"\1", word[0]).replace("$$", "$")

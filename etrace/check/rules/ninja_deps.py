@@ -23,6 +23,7 @@ VERSION = 4
 DEPS = 1 << 31
 MAX_RECORD_BYTES = (1 << 19) - 1
 WORD = 4
+MAX_BYTES = 1 << 30
 #: target and the two halves of a time, before the inputs
 N_BEFORE = 3
 
@@ -30,7 +31,7 @@ N_BEFORE = 3
 def read(path: Path) -> Mapping[str, tuple[str, ...]]:
     """Return the inputs of each target; nothing without the file. EtraceError: another version."""
     try:
-        data = data_of_file(path)
+        data = data_of_file(path, MAX_BYTES)
     except FileNotFoundError:
         return {}
     except OSError as error:

@@ -165,7 +165,7 @@ class _Reader:
         if self._depth > MAX_DEPTH:
             raise EtraceError(f"{path} includes itself", "ninja refuses it too")
         self._manifest.files.append(path)
-        text = text_of_file(path)
+        text = text_of_file(path, MAX_FILE_CHARACTERS)
         self._n_characters += len(text)
         if self._n_characters > MAX_FILE_CHARACTERS or len(self._manifest.files) > MAX_FILES:
             raise EtraceError(f"{path}: build.ninja includes too much", HINT)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from etrace.cli.ending import one_line, say
+from etrace.cli.options.common import size
 from etrace.errors import UsageError
 from etrace.figures import count
 
@@ -23,7 +24,8 @@ FORMATS = ("spdx3", "spdx2.3", "cyclonedx", "in-toto")
 #: attributes of the options
 NAMES = (
     "document_format", "name", "product_version", "supplier", "creator", "licence", "copyright",
-    "cpe", "namespace", "environment", "no_parameters", "no_steps", "with_tools", "compare",
+    "cpe", "namespace", "environment", "no_parameters", "no_steps", "with_tools", "max_hashed",
+    "compare",
 )  # fmt: skip
 _CPE = re.compile(r"cpe:2\.3:[aho*-](?::(?:[^:\\\s]|\\.)+){10}")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s#]+")
@@ -48,12 +50,15 @@ def add_all(parser: argparse._ArgumentGroup) -> None:
     add("--no-parameters", action="store_true", help="leave out command lines")
     add("--no-steps", action="store_true", help="list what went in, without the commands between")
     add("--with-tools", action="store_true", help="also files that only the tools needed")
+    add("--max-hashed", metavar="SIZE", type=size,
+        help="hash files up to SIZE, for example 64G (default: 16G)")  # fmt: skip
     add("--compare", metavar="FILE", type=Path,
         help="list the files that only this document, or only the build, names")  # fmt: skip
 
 
 def request(args: argparse.Namespace) -> Request:
     """Return what the options say. UsageError."""
+    from etrace.export.sbom.contents import MAX_BYTES
     from etrace.export.sbom.parts import Request
     from etrace.origin.licence import is_expression
 
@@ -74,7 +79,7 @@ def request(args: argparse.Namespace) -> Request:
         supplier=_party(args.supplier), creator=_party(args.creator),
         environment=tuple(args.environment), with_parameters=not args.no_parameters,
         with_steps=not args.no_steps, with_tools=args.with_tools,
-        with_sha1=args.document_format == "spdx2.3",
+        with_sha1=args.document_format == "spdx2.3", max_hashed=args.max_hashed or MAX_BYTES,
     )  # fmt: skip
 
 
@@ -97,6 +102,7 @@ def _party(text: str | None) -> Party | None:
 
 def report(bill: Bill) -> None:
     """Say what the document has, what it leaves out and what could not be known."""
+    from etrace.export.sbom.contents import LARGE
     from etrace.nfsdb.environment import is_traced
 
     n_made = sum(file.is_made for file in bill.files.values())
@@ -109,7 +115,9 @@ def report(bill: Bill) -> None:
         listed = ", ".join(f"{n} {kind.value}" for kind, n in sorted(bill.hidden.items()))
         say(f"cas: read on the way, but no inputs: {listed}\n{HINT}")
     for reason, n_files in bill.unhashed():
-        say(f"cas: without a hash, {reason}: {count(n_files, 'file')}\n")
+        large = f"larger than {bill.request.max_hashed:,} bytes (--max-hashed)"
+        why = large if reason == LARGE else reason
+        say(f"cas: without a hash, {why}: {count(n_files, 'file')}\n")
     owned = [file for file in bill.files.values() if not file.is_made]
     n_unknown = sum(file.package is None and file.tree is None for file in owned)
     if n_unknown:

@@ -23,7 +23,7 @@ from libetrace.image.file import Image
 
 import etrace
 from etrace.errors import NothingFoundError
-from etrace.export.sbom.contents import CHANGED, SAME, SPECIAL, UNREADABLE, Content, contents
+from etrace.export.sbom.contents import CHANGED, LARGE, SAME, SPECIAL, UNREADABLE, Content, contents
 from etrace.export.sbom.parts import BillFile, Product, Request, Step, digits
 from etrace.nfsdb.environment import of_processes
 from etrace.nfsdb.trace_time import build_end_ns
@@ -231,13 +231,13 @@ class Bill:
         pairs = ((path, self._size_of(row)) for row, path in paths.items())
         read = contents(
             pairs, build_end_ns(self.image), {paths[row] for row in unsized},
-            with_sha1=self.request.with_sha1,
+            with_sha1=self.request.with_sha1, max_bytes=self.request.max_hashed,
         )  # fmt: skip
         later = self._written_later()
         found = {}
         for row, path in paths.items():
             content = Content(CHANGED) if row in later else agreed(read[path], known.of(row))
-            is_there = read[path].state in (SAME, UNREADABLE)
+            is_there = read[path].state in (SAME, UNREADABLE, LARGE)
             found[row] = BillFile(
                 row, path, self.name_of(row), self._kind(row), bool(self._written[row]), content,
                 is_there=is_there and read[path].sha256 in ("", content.sha256),

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from libetrace.core.regular_file import open_regular
+from libetrace.core.regular_file import read_regular
 
 from etrace.errors import EtraceError
 from etrace.export.sbom.bill import Bill
 from etrace.export.sbom.parts import BillFile
 
-MAX_BYTES = 4 << 30
+MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,7 @@ def _matches(own: Iterable[str], theirs: Iterable[str], root: str) -> dict[str, 
 
 def read_names(path: Path) -> Mapping[str, str]:
     """Return the names of the files in a document, with their SHA-256 or nothing. EtraceError."""
-    with open(open_regular(os.fsencode(path)), "rb") as stream:  # noqa: PTH123  a descriptor
-        raw = stream.read(MAX_BYTES)
+    raw = read_regular(os.fsencode(path), MAX_BYTES, is_text=True)
     if not raw.lstrip().startswith((b"{", b"[")):
         lines = raw.decode("utf-8", "backslashreplace").split("\n")
         return {line.rstrip("\r"): "" for line in lines if line.strip()}

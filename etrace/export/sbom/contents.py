@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
@@ -20,6 +19,7 @@ from etrace.nfsdb.hash_records import State
 from etrace.nfsdb.hashing import Mounts, RefusedError, open_content
 from etrace.origin.licence import N_BYTES, tag_in
 from etrace.spec.database import NONE
+from etrace.threads import mapped
 
 PIECE = 1 << 20
 ELF = b"\x7fELF"
@@ -28,6 +28,9 @@ N_TOGETHER = 64
 #: words for files without digests
 CHANGED, GONE, UNREADABLE = State.CHANGED.word, State.GONE.word, State.UNREADABLE.word
 SAME, SPECIAL = State.SAME.word, State.SPECIAL.word
+LARGE = "large"
+#: a file that is larger is not hashed
+MAX_BYTES = 16 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +56,29 @@ def contents(
     unsized: Collection[bytes] = (),
     *,
     with_sha1: bool = False,
+    max_bytes: int = MAX_BYTES,
 ) -> Mapping[bytes, Content]:
     """Return the contents of (path, size) pairs; a size of -1 is that of a file that was gone.
 
     A file that was changed after `limit_ns` is not that of the build. Of `unsized` (programs, and
-    what links lead to) no size may be known, and the path may be a link.
+    what links lead to) no size may be known, and the path may be a link. A file that is larger than
+    `max_bytes` is not read: a sparse file of any size takes no room on the disk.
     """
     is_read = Mounts().are_read
 
     def some(pairs: Sequence[tuple[bytes, int]]) -> list[tuple[bytes, Content]]:
         return [
-            (path, _Asked(path, size, limit_ns, path in unsized, with_sha1).read(is_read))
+            (
+                path,
+                _Asked(path, size, limit_ns, path in unsized, with_sha1, max_bytes).read(is_read),
+            )
             for path, size in pairs
         ]
 
     pairs = list(wanted)
     parts = [pairs[i : i + N_TOGETHER] for i in range(0, len(pairs), N_TOGETHER)]
-    with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        return dict(each for part in pool.map(some, parts) for each in part)
+    n_threads = min(8, os.cpu_count() or 1)
+    return dict(each for part in mapped(some, parts, n_threads) for each in part)
 
 
 class _Asked(NamedTuple):
@@ -81,6 +89,7 @@ class _Asked(NamedTuple):
     limit_ns: int
     is_unsized: bool
     with_sha1: bool
+    max_bytes: int
 
     def read(self, is_read: Callable[[bytes], bool]) -> Content:
         """Return its content, or why there is none."""
@@ -105,6 +114,8 @@ class _Asked(NamedTuple):
         size, changed_ns = before.st_size, max(before.st_mtime_ns, before.st_ctime_ns)
         if self.size not in (size, NONE) or changed_ns > self.limit_ns:
             return Content(CHANGED)
+        if size > self.max_bytes:
+            return Content(LARGE, size)
         names = ["sha256", "sha512", *(("sha1",) if self.with_sha1 else ())]
         digests = [hashlib.new(name, usedforsecurity=False) for name in names]
         blob = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from etrace.export.sbom.contents import Content
+from etrace.export.sbom.contents import MAX_BYTES, Content
 from etrace.origin.git import State, Tree
 from etrace.origin.package import Package
 from etrace.query.linked_modules import Module
@@ -49,6 +49,7 @@ class Request:
     with_steps: bool = True
     with_tools: bool = False
     with_sha1: bool = False
+    max_hashed: int = MAX_BYTES
 
 
 @dataclass(slots=True)
@@ -91,6 +92,7 @@ _WORDS = {
     "gone": "it was gone when the trace was parsed or this was written",
     "changed": "it has changed since the build",
     "unreadable": "it cannot be read",
+    "large": "it is too large to be read",
     "special": "it is not a regular file of a disk",
     "unstable": "it changed while it was read",
 }

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import join
@@ -32,6 +31,7 @@ from etrace.postprocess.compilations.process_tree import ProcessTree
 from etrace.postprocess.compilations.trusted import trusted_compiler
 from etrace.postprocess.run import say_nothing
 from etrace.sandbox.programs import UntrustedError
+from etrace.threads import mapped
 
 PLUGIN = "libgcc_input_name.so"
 HINT = "Debian: apt-get install gcc-$(gcc -dumpversion)-plugin-dev g++, then build etrace again"
@@ -86,12 +86,11 @@ def confirm(
         raise EtraceError(f"{image.path} has no compilations yet", "run: cas pp")
     asked = [*_trusted(_questions(image, config, plugin), say)]
     answers = []
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
-        named = pool.map(ask_plugin, (command for _, command in asked))
-        for number, answer in enumerate(named):
-            progress("inputs", number + 1, len(asked))
-            row, _ = asked[number]
-            answers.append(Answer(row, _files(image, row), answer))
+    named = mapped(ask_plugin, (command for _, command in asked), max(1, jobs))
+    for number, answer in enumerate(named):
+        progress("inputs", number + 1, len(asked))
+        row, _ = asked[number]
+        answers.append(Answer(row, _files(image, row), answer))
     return answers
 
 

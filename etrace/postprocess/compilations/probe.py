@@ -15,13 +15,13 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from etrace.postprocess.compilations.trusted import trusted_compiler
 from etrace.sandbox.programs import UntrustedError, opened
 from etrace.sandbox.run import ROOT, Allowed, Ended, Limits, NoSandboxError, SandboxError, run
+from etrace.threads import mapped
 
 TIMEOUT_SECONDS = 20
 MAX_BYTES = 1 << 20
@@ -90,12 +90,11 @@ class Prober:
         for command in asked.values():
             self._say(f"runs {shown(command)}")
         found = {}
-        with ThreadPoolExecutor(self._jobs) as pool:
-            answers = zip(asked, pool.map(self._run, asked.values()), strict=True)
-            for number, (question, answer) in enumerate(answers):
-                progress("compilers", number + 1, len(asked))
-                if answer is not None:
-                    found[question] = answer
+        answers = zip(asked, mapped(self._run, asked.values(), self._jobs), strict=True)
+        for number, (question, answer) in enumerate(answers):
+            progress("compilers", number + 1, len(asked))
+            if answer is not None:
+                found[question] = answer
         return found
 
     def _run(self, command: Sequence[bytes]) -> Directories | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+import signal
 from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
@@ -197,7 +198,11 @@ def _find_at_once(builds: Sequence[Build]) -> None:
 
 
 def _send(build: Build, receiver: Connection, sender: Connection) -> None:
-    """Send what takes long of a build; an error is that of the parent, which finds it again."""
+    """Send what takes long of a build; an error is that of the parent, which finds it again.
+
+    The parent ends its children when it ends.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     receiver.close()
     with suppress(Exception):
         sender.send(build.find())
