@@ -62,7 +62,7 @@ def ended(words: Sequence[str | Path], number: int, cwd: Path, **more: str) -> i
 def is_busy(pid: int) -> bool:
     """Whether a program has threads or children; it has, when its pool works."""
     try:
-        tasks = os.listdir(f"/proc/{pid}/task")
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
         return True
@@ -82,7 +82,16 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("number", "status"), SIGNALS)
 def test_a_signal_ends_hashing(tree: Path, number: int, status: int) -> None:
-    words = [BIN / "cas", "export", "sbom", "y.so", "--max-hashed", "4096G", "-o", "out.json"]
+    words: list[str | Path] = [
+        BIN / "cas",
+        "export",
+        "sbom",
+        "y.so",
+        "--max-hashed",
+        "4096G",
+        "-o",
+        "out.json",
+    ]
     before = sorted(tree.iterdir())
     assert ended(words, number, tree) == status
     assert sorted(tree.iterdir()) == before
@@ -97,7 +106,7 @@ def test_a_signal_ends_the_hashing_of_a_trace(
 
 
 def test_a_file_that_is_too_large_has_no_hash(tree: Path) -> None:
-    words = [BIN / "cas", "export", "sbom", "y.so", "-o", "sbom.json"]
+    words: list[str | Path] = [BIN / "cas", "export", "sbom", "y.so", "-o", "sbom.json"]
     done = subprocess.run(words, cwd=tree, capture_output=True, text=True, check=True)
     (tree / "sbom.json").unlink()
     assert "without a hash, larger than 17,179,869,184 bytes (--max-hashed): 1 file" in done.stderr
@@ -154,7 +163,7 @@ sys.exit(guarded("etrace", lambda: _find_at_once([SimpleNamespace(find=slow)] * 
 
 
 def pids() -> list[str]:
-    return [name for name in os.listdir("/proc") if name.isdigit()]
+    return [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]
 
 
 def environment(pid: str) -> str:

@@ -7,9 +7,11 @@ no prerequisite, order-only ones included, no sequence of recipes, none of the m
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from os.path import relpath
 
 from etrace.check.kinds import (
@@ -28,12 +30,14 @@ from etrace.check.kinds import (
 from etrace.check.recipes import NINJA, Recipe, Recipes, Use
 from etrace.check.rules.rule import Rules
 from etrace.check.writers import Writers
+from etrace.export.ninja import escape_path
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import USUAL, FileKind
 from etrace.spec.database import NONE
 
 SYMMETRIC = (TWO_WRITERS, SHARED_TEMPORARY)
 ORDERS = (MISSING_ORDER, MISSING_DIRECTORY)
+_NOT_OF_NINJA = re.compile(r"[|\r\n]")
 OTHERWISE = (NETWORK, HOME, TIME_OR_RANDOM, NEVER_READ, UNDECLARED_OUTPUT, MISSING_DIRECTORY)
 
 
@@ -177,14 +181,33 @@ class Faults:
         fixed = [_first(reader, named)] if name in SYMMETRIC else targets
         is_input = name not in (*SYMMETRIC, MISSING_DIRECTORY)
         is_input = is_input and not rules.needs(reader.targets, [text], order_only=False)
-        remedy = _remedy(fixed, needed, rules, is_input=is_input)
-        if name in OTHERWISE:
-            remedy = _other_remedy(name, made_for, needed, targets, rules)
+        remedy = self._remedy(name, (fixed, targets, made_for), needed, rules, is_input=is_input)
         makefile = rules.makefile or next(iter(sorted(rules.makefiles)), "")
         return Fault(
             name, text, str(rules.directory), makefile, tuple(targets), made_for, use.execution,
             by, remedy,
         )  # fmt: skip
+
+    @staticmethod
+    def _remedy(
+        name: str, lists: Sequence[Sequence[str]], needed: str, rules: Rules, *, is_input: bool
+    ) -> str:
+        """Return the line that repairs a fault; empty when no line can have one of the names."""
+        if rules.tool == NINJA and any(map(_NOT_OF_NINJA.search, chain(*lists, [needed]))):
+            return ""
+        fixed, targets, made_for, (need,) = (
+            [_written(each, rules.tool) for each in own] for own in (*lists, [needed])
+        )
+        if name in OTHERWISE:
+            return _other_remedy(name, made_for, need, targets, rules)
+        return _remedy(fixed, need, rules, is_input=is_input)
+
+
+def _written(name: str, tool: str) -> str:
+    """Return a name as a makefile or build.ninja has it."""
+    if tool == NINJA:
+        return escape_path(name)
+    return re.sub(r"([ \t#:%])", r"\\\1", name).replace("$", "$$")
 
 
 def _remedy(targets: Iterable[str], needed: str, rules: Rules, *, is_input: bool) -> str:

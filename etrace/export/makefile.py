@@ -21,8 +21,11 @@ from libetrace.image.file import Image
 from etrace.query.rows.records import Records
 
 VARIABLES = {"c": "CC", "c++": "CXX"}
-#: a newline would end the line of a command: the shell gets it in a variable
-NEWLINE = r"nl=$$(printf '\n_'); nl=$${nl%_}; "
+#: what would end the line of a command -> the shell gets it in a variable, which is set like this
+BREAKS = {
+    "\n": ('"$$nl"', r"nl=$$(printf '\n_'); nl=$${nl%_}; "),
+    "\r": ('"$$cr"', r"cr=$$(printf '\r'); "),
+}
 _BEFORE, _BEHIND = "$(ADDITIONAL_OPTS_PREFIX)", "$(ADDITIONAL_OPTS_POSTFIX)"
 _PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
@@ -40,19 +43,27 @@ class Rule:
 def quote(text: str) -> str:
     """Return a word for a command of make or ninja, which see no $ and no newline in it.
 
-    The shell sees `text`. A command with a newline in a word needs NEWLINE in front.
+    The shell sees `text`. A command with such words needs set_breaks() of it in front.
     """
     if _PLAIN.fullmatch(text):
         return text
-    pieces = (shlex.quote(piece).replace("$", "$$") for piece in text.split("\n"))
-    return '"$$nl"'.join(pieces)
+    pieces = re.split("([\n\r])", text)
+    return "".join(
+        BREAKS[piece][0] if piece in BREAKS else shlex.quote(piece).replace("$", "$$")
+        for piece in pieces
+    )
+
+
+def set_breaks(command: str) -> str:
+    """Return what sets the variables of line breaks that the quoted words of a command need."""
+    return "".join(setting for variable, setting in BREAKS.values() if variable in command)
 
 
 def _recipe(rule: Rule) -> str:
     program = f"$({rule.variable})" if rule.variable else quote(rule.argv[0])
     words = [program, _BEFORE, *map(quote, rule.argv[1:]), _BEHIND]
-    newline = NEWLINE if any("\n" in word for word in (rule.directory, *rule.argv)) else ""
-    return f"\t{newline}cd {quote(rule.directory)} && {' '.join(words)}"
+    command = f"cd {quote(rule.directory)} && {' '.join(words)}"
+    return f"\t{set_breaks(command)}{command}"
 
 
 def lines(rules: Sequence[Rule], variables: Mapping[str, str]) -> Iterator[str]:

@@ -15,16 +15,20 @@ from typing import BinaryIO
 from libetrace.image.file import Image
 
 from etrace.export import replayed_files
-from etrace.export.makefile import NEWLINE, quote
+from etrace.export.makefile import quote, set_breaks
 from etrace.export.replay import Replay, replay
 from etrace.nfsdb.environment import of_processes
 from etrace.query.rows.records import Records
 from etrace.spec.database import NONE
 
+#: ninja has no escape for a bar in a path, but it may come from a variable
+BAR, BAR_SET = "${bar}", "bar = |"
+
 
 def escape_path(path: str) -> str:
-    """Return a path as ninja reads it."""
-    return path.replace("$", "$$").replace(" ", "$ ").replace(":", "$:")
+    """Return a path without line breaks as ninja reads it, where BAR_SET is in the file."""
+    escaped = path.replace("$", "$$").replace(" ", "$ ").replace(":", "$:")
+    return escaped.replace("|", BAR)
 
 
 #: variables that make, ninja and shells set for each command
@@ -86,6 +90,8 @@ def _lines(records: Records, environments: Environments, found: Replay) -> Itera
         yield f"# may differ, {reason}:"
         yield from (_flat(f"#   {text}") for text in sorted(set(texts)))
     yield "ninja_required_version = 1.7"
+    if any("|" in path for build in found.builds for path in (*build.inputs, *build.outputs)):
+        yield BAR_SET
     yield "rule run"
     yield "  command = $cmd"
     yield "  description = $what"
@@ -102,14 +108,13 @@ def _lines(records: Records, environments: Environments, found: Replay) -> Itera
             commands.insert(0, f"mkdir -p {' '.join(map(quote, sorted(build.directories)))}")
         written = build.written
         command = " && ".join((*written.before, *commands, *written.after))
-        prefix = NEWLINE if '"$$nl"' in command else ""
         outputs = " ".join(map(escape_path, sorted(build.outputs)))
         inputs = " ".join(map(escape_path, sorted(build.inputs)))
         last = PurePosixPath(records.argv(build.commands[-1])[0]).name
         yield ""
         rule = "run_with_file" if written.file else "run"
         yield f"build {outputs}: {rule}" + (f" | {inputs}" if inputs else "")
-        yield f"  cmd = {prefix}{command}"
+        yield f"  cmd = {set_breaks(command)}{command}"
         yield from replayed_files.lines(written)
         yield _flat(f"  what = {last} {sorted(build.outputs)[0]}").replace("$", "$$")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import bisect
 import os
+import re
 import shlex
 import stat
 from collections import defaultdict
@@ -39,6 +40,8 @@ DRIVERS = frozenset(map(os.fsdecode, MAKES))
 WHOLE = frozenset({"configure", "config.status", "meson", "ctest", "cpack"})
 #: directories whose files are there to save time only: of ccache and the like
 CACHES = frozenset({".cache", ".ccache"})
+#: ninja has no escape for it
+_BREAK = re.compile(r"[\n\r]")
 BY_DRIVERS = "written by make, ninja or a shell that started them"
 
 
@@ -354,7 +357,7 @@ class _Finder:
             build.inputs -= build.outputs
             if not build.outputs:
                 self.left_out["made no file"] += [self._shown(row) for row in build.commands]
-            elif any("\n" in path for path in (*build.inputs, *build.outputs, *build.responses)):
+            elif any(map(_BREAK.search, (*build.inputs, *build.outputs, *build.responses))):
                 self.left_out["a name has a line break"] += [
                     self._shown(row) for row in build.commands
                 ]

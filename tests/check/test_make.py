@@ -258,3 +258,15 @@ def test_an_accepted_line_needs_a_reason(tmp_path: Path) -> None:
     (tmp_path / "ok").write_text("missing-input a.h a.o\n")
     with pytest.raises(EtraceError, match="ok:1: not a fault and a reason"):
         accepted.read(tmp_path / "ok")
+
+
+def test_a_remedy_has_names_as_make_reads_them(tmp_path: Path) -> None:
+    rules = "all: x\nx:\n\tcat 'h h' 'a$$b#' > x\n"
+    result = found(build(tmp_path, rules, **{"h h": "1\n", "a$b#": "1\n"}))
+    assert sorted(fault.remedy for fault in result.faults) == ["x: a$$b\\#", "x: h\\ h"]
+    for fault in result.faults:
+        with (tmp_path / "Makefile").open("a") as stream:
+            stream.write(f"{fault.remedy}\n")
+    subprocess.run(["make"], cwd=tmp_path, check=True)
+    os.utime(tmp_path / "a$b#", (2e9, 2e9))
+    assert subprocess.run(["make", "-q"], cwd=tmp_path, check=False).returncode == 1

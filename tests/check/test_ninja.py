@@ -374,6 +374,14 @@ def test_names_that_unfold_are_refused(tmp_path: Path, text: str) -> None:
         ninja_manifest.read(tmp_path, "build.ninja")
 
 
+def test_remedies_are_lines_that_ninja_reads(tmp_path: Path) -> None:
+    """A name with a bar has no line; one with a blank has an escape."""
+    rules = "rule r\n  command = $do\nbuild x: r\n  do = cat 'h h' 'i|i' > x\n"
+    build(tmp_path, rules, **{"h h": "1\n", "i|i": "1\n"})
+    faults = {fault.file: fault.remedy for fault in found(tmp_path).faults}
+    assert faults == {f"{tmp_path}/h h": "build x: ... | h$ h", f"{tmp_path}/i|i": ""}
+
+
 def test_many_targets_of_one_edge_cost_no_square(tmp_path: Path) -> None:
     outputs = " ".join(f"o{n}" for n in range(20_000))
     (tmp_path / "build.ninja").write_text(f"build {outputs}: phony a\nbuild all: phony {outputs}\n")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -302,3 +303,45 @@ def test_a_name_with_a_line_break_is_no_line_of_the_file(traced: Callable[[str],
     name = "a\nbuild pwn: run\n  cmd = touch PWNED\n#"
     build = traced(f"printf 'all:\\n\\ttrue; echo\\n' > Makefile; make; echo made > '{name}'")
     assert "\nbuild pwn" not in build.script.read_text()
+
+
+#: but tabs, which separate the fields of ninja's own log
+ODD = ["a|b", "a b", "a$b", "a:b", "a#b", "${x}", "a||b", "'\"q", "#c"]
+
+
+def test_odd_names_are_made_again(traced: Callable[[str], Traced]) -> None:
+    """Ninja reads a bar, a dollar, a colon and blanks as others than names."""
+    lines = "".join(f"cat {shlex.quote(name)} > {shlex.quote('of ' + name)}\n" for name in ODD)
+    sources = "".join(f"echo {n} > {shlex.quote(name)}\n" for n, name in enumerate(ODD))
+    build = traced(f"{sources}cat > Makefile <<'E'\nall:\n" + in_make(lines) + "E\nmake\n")
+    for name in ODD:
+        (build.tree / f"of {name}").unlink()
+    build.ninja()
+    assert [(build.tree / f"of {name}").read_text() for name in ODD] == [
+        f"{n}\n" for n in range(len(ODD))
+    ]
+    assert build.ninja("-n") == []
+    (build.tree / "a|b").write_text("other\n")
+    touch(build.tree / "a|b")
+    assert len(build.ninja()) == 1
+    assert (build.tree / "of a|b").read_text() == "other\n"
+
+
+def test_carriage_returns_are_left_out_of_names_and_kept_in_words(
+    traced: Callable[[str], Traced],
+) -> None:
+    """Ninja refuses them, with the whole file."""
+    build = traced(
+        'printf \'all:\\n\\tcp a "$$(printf \\047x\\\\ry\\047)"\\n\\tprintf %%s '
+        '"$$(printf \\047x\\\\ry\\047)" > b\\n\\techo c > c\\n\' > Makefile; echo > a; make'
+    )
+    assert (build.tree / "x\ry").exists()
+    assert "# left out, a name has a line break:" in build.script.read_text()
+    for name in ("b", "c"):
+        (build.tree / name).unlink()
+    build.ninja()
+    assert (build.tree / "b").read_bytes() == b"x\ry"
+
+
+def in_make(lines: str) -> str:
+    return "".join(f"\t{line}\n" for line in lines.replace("$", "$$").splitlines())

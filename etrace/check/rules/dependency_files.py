@@ -47,7 +47,7 @@ def inputs(path: Path) -> Iterator[str]:
         text = text_of_file(path, MAX_BYTES)
     except OSError:
         return
-    for line in text.replace("\\\r\n", " ").replace("\\\n", " ").splitlines():
-        _, _, needs = line.partition(": ")
+    for line in text.replace("\\\r\n", " ").replace("\\\n", " ").split("\n"):
+        _, _, needs = line.removesuffix("\r").partition(": ")
         for word in _WORD.finditer(needs):
             yield re.sub(r"\\([\s#])", r"\1", word[0]).replace("$$", "$")

@@ -31,7 +31,7 @@ def read(text: str, directory: Path) -> Rules | None:
     at = text.rfind(_BEGIN)
     if at < 0:
         return None
-    lines = text[at:].splitlines()
+    lines = text[at:].split("\n")  # a name may have other characters that break lines
     current = next((found[1] for line in lines if (found := _CURRENT.fullmatch(line))), None)
     directory = directory if current is None else Path(current)
     rules = {rule.name: rule for rule in _rules(lines)}

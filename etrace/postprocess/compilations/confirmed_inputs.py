@@ -158,7 +158,9 @@ def command_line(command: Command, arguments: Sequence[Argument], plugin: Path) 
 def ask_plugin(command: list[bytes]) -> tuple[bytes, ...] | None:
     """Return the inputs that gcc names; None when it must not run or failed."""
     ended = run_in_scratch(command, owner=_plugin_owner(command)) if command else None
-    return tuple(ended.stdout.splitlines()) if ended and ended.status == 0 else None
+    if ended is None or ended.status != 0:
+        return None
+    return tuple(ended.stdout.removesuffix(b"\n").split(b"\n")) if ended.stdout else ()
 
 
 def _plugin_owner(command: list[bytes]) -> int:
