@@ -17,6 +17,7 @@ from etrace.errors import NothingFoundError
 from etrace.fleet.dataset import EVERYTHING, Dataset, Range, filling
 from etrace.fleet.parts import N_DIGITS, SEVERAL, Part, Reading, key_of
 from etrace.fleet.schema import TABLES, VERSION, FleetTable, arrow_schema
+from etrace.fleet.unfolding import limits, read_rows
 
 #: opens of a part that is written; parts with half of them are left alone
 MAX_OPENS = 8_000_000
@@ -31,12 +32,11 @@ def _rows(dataset: Dataset, table: FleetTable, readings: Sequence[Reading]) -> A
     """Return the sorted rows of a table of several parts, in the columns of today."""
     import pyarrow as pa  # noqa: PLC0415  an extra
     import pyarrow.compute as pc  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
 
     schema, found = arrow_schema(table, pa), []
     for reading in readings:
         with dataset.store.stream(reading.part, table.name) as stream:
-            rows = pq.ParquetFile(stream).read()
+            rows = read_rows(stream, f"{reading.part.path}/{table.name}")
         if reading.left_out:
             gone = pa.array(list(reading.left_out.values()), pa.string())
             rows = rows.filter(pc.invert(pc.is_in(rows["build"], value_set=gone)))
@@ -72,7 +72,7 @@ def _opens(dataset: Dataset, part: Part) -> int:
     import pyarrow.parquet as pq  # noqa: PLC0415  an extra
 
     with dataset.store.stream(part, "opens") as stream:
-        return int(pq.ParquetFile(stream).metadata.num_rows)
+        return int(pq.ParquetFile(stream, **limits()).metadata.num_rows)
 
 
 def _batches(dataset: Dataset, readings: Sequence[Reading]) -> Iterator[list[Reading]]:

@@ -19,7 +19,7 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 ROOT = 0
 NOT_REGULAR = "not a regular file on a disk"
@@ -121,6 +121,11 @@ def _is_deeper(value: Any, limit: int) -> bool:
         if not level:
             return False
     return bool(level)
+
+
+def regular_stream(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file as a stream that has its name. OSError for all else."""
+    return open(path, "rb", opener=lambda name, _: open_regular(name))
 
 
 def read_regular(

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import os
 
+from libetrace.core.regular_file import read_head
+
 ELF = b"\x7fELF"
 BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
 
 
 def _first_bytes(path: str | bytes | os.PathLike[str]) -> bytes:
     """Return the first four bytes of a regular file; none of anything else."""
-    if not os.path.isfile(path):  # noqa: PTH113  bytes are no Path
-        return b""
     try:
-        with open(path, "rb") as stream:  # noqa: PTH123
-            return stream.read(4)
+        return read_head(path, 4)
     except OSError:
         return b""
 

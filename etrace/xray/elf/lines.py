@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from elftools.elf.elffile import ELFFile
+from libetrace.core.regular_file import regular_stream
 from libetrace.xray import line_table, subprograms
 
 from etrace.xray.elf.sections import (
@@ -174,7 +175,7 @@ def _declared(
 def _of_split_unit(
     sections: DebugSections, unit: SplitUnit, wanted: Iterable[int], files: _Files
 ) -> dict[int, Declaration]:
-    with unit.path.open("rb") as stream:
+    with regular_stream(unit.path) as stream:
         elf = ELFFile(stream)
         split = replace(
             sections, info=read_section(elf, ".debug_info.dwo"),
@@ -205,13 +206,13 @@ def read_declarations(elf: ELFFile, wanted: frozenset[int]) -> dict[int, Declara
 def declarations_in(path: Path, wanted: frozenset[int]) -> dict[int, Declaration]:
     """Return the declarations in a file or its separate debug file."""
     try:
-        with path.open("rb") as stream:
+        with regular_stream(path) as stream:
             elf = ELFFile(stream)
             found = read_declarations(elf, wanted)
             debug = None if found else find_debug_file(elf, path)
         if debug is None:
             return found
-        with debug.open("rb") as stream:
+        with regular_stream(debug) as stream:
             return read_declarations(ELFFile(stream), wanted)
     except (OSError, *DAMAGE):
         return {}

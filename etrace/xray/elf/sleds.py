@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
+from libetrace.core.regular_file import regular_stream
 
 from etrace.errors import EtraceError
 from etrace.xray.elf.sections import DAMAGE, section_bytes
@@ -138,7 +139,7 @@ def _refuse_archive(stream: IO[bytes], path: Path) -> None:
 def read_sleds(path: Path) -> tuple[SledRow, ...]:
     """Read the map of an ELF file in its order; EtraceError when it has none or cannot be read."""
     try:
-        with path.open("rb") as stream:
+        with regular_stream(path) as stream:
             _refuse_archive(stream, path)
             return _read_sleds(ELFFile(stream), path)
     except OSError as error:

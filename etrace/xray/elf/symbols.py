@@ -18,6 +18,7 @@ from typing import IO
 
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
+from libetrace.core.regular_file import regular_stream
 
 from etrace.parse.unpacking import unxz
 from etrace.xray.elf.sections import DAMAGE, read_section, section_bytes
@@ -132,7 +133,7 @@ def find_debug_file(elf: ELFFile, path: Path) -> Path | None:
     for place in debug_files(elf, path):
         if not place.is_file() or place.resolve() == path.resolve():
             continue
-        with place.open("rb") as stream:
+        with regular_stream(place) as stream:
             try:
                 found = _build_id(ELFFile(stream))
             except DAMAGE:
@@ -146,7 +147,7 @@ def read_names(elf: ELFFile, path: Path, wanted: frozenset[int]) -> Mapping[int,
     """Return mangled names for the wanted addresses (link-time virtual addresses)."""
     names = read_table(elf, ".symtab", wanted)
     if len(names) < len(wanted) and (debug := find_debug_file(elf, path)):
-        with debug.open("rb") as stream:
+        with regular_stream(debug) as stream:
             names = read_table(ELFFile(stream), ".symtab", wanted) | names
     if len(names) < len(wanted) and (packed := _packed(elf, path)):
         names = read_table(ELFFile(packed), ".symtab", wanted) | names
@@ -158,7 +159,7 @@ def read_names(elf: ELFFile, path: Path, wanted: frozenset[int]) -> Mapping[int,
 def names_in(path: Path, wanted: frozenset[int]) -> Mapping[int, str]:
     """Return mangled names for the wanted addresses of a file; none when it cannot be read."""
     try:
-        with path.open("rb") as stream:
+        with regular_stream(path) as stream:
             return read_names(ELFFile(stream), path, wanted)
     except (OSError, *DAMAGE):
         return {}
