@@ -31,7 +31,7 @@ from etrace.compilers.regular_file import read_regular
 from etrace.nfsdb.above import my_users
 from etrace.origin.package import Report
 
-MAX_INDEX = 512 << 20
+MAX_INDEX = 256 << 20
 MAX_SMALL = 64 << 10
 MAX_PACKED_REFS = 64 << 20
 MAX_BLOB = 256 << 20

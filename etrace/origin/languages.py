@@ -32,8 +32,8 @@ _CACHED = re.compile(rb"(.*/)?__pycache__/([^/]+?)\.[\w-]+(?:\.opt-\d)?\.pyc")
 _MODULE = re.compile(rb"(.*/node_modules/(?:@[^/]+/)?[^/]+)/")
 _CRATE = re.compile(rb"(.*/registry/src/[^/]+/[^/]+)/")
 _VENDORED = re.compile(rb"(.*/vendor/[^/]+)/")
-#: of a project's own list
-MAX_RECORD = 32 << 20
+#: of a project's own list, of its description, which has a page of text, and of package.json
+MAX_RECORD, MAX_METADATA, MAX_JSON = 32 << 20, 4 << 20, 2 << 20
 
 
 #: of Cargo.toml; tomllib takes time and memory by the square of a line's dots
@@ -112,7 +112,7 @@ class Pip:
         return found
 
     def _project(self, info: bytes) -> Package:
-        raw = text_of(self._folder.read(info + b"/METADATA") or b"")
+        raw = text_of(self._folder.read(info + b"/METADATA", MAX_METADATA) or b"")
         try:
             said = email.parser.HeaderParser().parsestr(raw)
         except email.errors.MessageError:
@@ -162,7 +162,7 @@ class Npm(_Directories):
 
     def _describe(self, directory: bytes) -> Package | None:
         file = directory + b"/package.json"
-        raw = self._folder.read(file)
+        raw = self._folder.read(file, MAX_JSON)
         if raw is None:
             return None
         try:

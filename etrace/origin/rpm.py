@@ -21,7 +21,7 @@ from etrace.texts import text_of
 PLACES = (b"/usr/lib/sysimage/rpm", b"/var/lib/rpm")
 NAME = b"/rpmdb.sqlite"
 UNREAD = {b"/Packages": "Berkeley DB", b"/Packages.db": "ndb"}
-MAX_HEADER = 256 << 20
+MAX_HEADER = 32 << 20
 #: bytes of all packages for each byte of the file
 MAX_TIMES = 2
 #: tags of rpm (include/rpm/rpmtag.h)

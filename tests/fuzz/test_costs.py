@@ -20,6 +20,7 @@ from pathlib import Path
 import databases
 import pytest
 from builders import O_CREAT, O_WRONLY, TraceBuilder
+from measured import memory_bytes, start_of_memory
 from xray.builder import LogBuilder
 
 from etrace.cli.main import cas, etrace
@@ -395,12 +396,6 @@ def cpu_seconds() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def memory_bytes(key: bytes) -> int:
-    """Return a figure of this process: VmRSS, or VmHWM, the highest since it was set back."""
-    status = Path("/proc/self/status").read_bytes()
-    return int(status.partition(key + b":")[2].split()[0]) << 10
-
-
 def sizes(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_size for path in folder.iterdir()}
 
@@ -412,8 +407,7 @@ def costs(folder: Path, make: Kind, n: int) -> Iterator[tuple[str, float, int, i
     n_input = sum(sizes(folder).values()) + sum(len(word) for c in commands for word in c)
     for number, words in enumerate(commands):
         before, printed, began = sizes(folder), io.TextIOWrapper(io.BytesIO()), cpu_seconds()
-        Path("/proc/self/clear_refs").write_text("5")
-        rss_bytes = memory_bytes(b"VmRSS")
+        rss_bytes = start_of_memory()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
             with contextlib.suppress(SystemExit):
                 (cas if words[0] == "cas" else etrace)(words[1:])

@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from backends import need_root
 from databases import write_database
-from libetrace.core.regular_file import may_be_mapped
+from libetrace.core.regular_file import may_be_mapped, read_json, read_regular
 
 IMAGE = """
 from libetrace.image.file import open_image
@@ -77,3 +78,48 @@ def test_a_group_that_is_not_ones_own_is_somebody_else(image: Path) -> None:
     os.chown(image, os.getuid(), NOBODY)
     with image.open("rb") as stream:
         assert not may_be_mapped(stream.fileno())
+
+
+# ---- limits ----
+
+
+def test_a_file_of_the_limit_is_read_and_a_larger_one_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"12345678")
+    assert read_regular(path, 8) == b"12345678"
+    with pytest.raises(OSError, match="more than 7 bytes") as caught:
+        read_regular(path, 7)
+    assert caught.value.filename == str(path)
+    with pytest.raises(ValueError, match="more than 7 bytes"):
+        read_json(path, 7)
+
+
+def test_a_file_that_grows_is_read_up_to_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"1234")
+
+    def grow(status: os.stat_result) -> bool:
+        with path.open("ab") as stream:
+            stream.write(b"5" * 100)
+        return status.st_size == 4
+
+    with pytest.raises(OSError, match="more than 50 bytes"):
+        read_regular(path, 50, grow)
+    path.write_bytes(b"1234")
+    assert read_regular(path, 200, grow) == b"1234" + b"5" * 100
+
+
+def test_what_is_no_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"12\0" + b"4" * 8000)
+    assert len(read_regular(path, 1 << 20)) == 8003
+    with pytest.raises(OSError, match="not a text: it has null bytes"):
+        read_regular(path, 1 << 20, is_text=True)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_only_a_regular_file_is_read(make: Callable[[Path], None], tmp_path: Path) -> None:
+    make(tmp_path / "a")
+    for path in (tmp_path / "a", Path("/proc/self/status"), Path("/dev/zero")):
+        with pytest.raises(OSError, match="not a regular file on a disk"):
+            read_regular(path, 1 << 20)
