@@ -134,7 +134,7 @@ def test_a_large_file_costs_as_its_size(name: str, tmp_path: Path) -> None:
 
 # ---- files without an end, and of other shapes ----
 
-SPARSE = {
+SPARSE: dict[str, Callable[[Path], object]] = {
     "x.d": lambda path: list(dependency_files.inputs(path)),
     "CMakeCache.txt": lambda path: generated.roots(path.parent),
     "meson-info/meson-info.json": lambda path: generated.roots(path.parent.parent),

@@ -117,7 +117,7 @@ def test_what_is_no_text_is_named(tmp_path: Path) -> None:
         read_regular(path, 1 << 20, is_text=True)
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
 def test_only_a_regular_file_is_read(make: Callable[[Path], None], tmp_path: Path) -> None:
     make(tmp_path / "a")
     for path in (tmp_path / "a", Path("/proc/self/status"), Path("/dev/zero")):
