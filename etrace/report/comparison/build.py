@@ -43,6 +43,7 @@ HERE = "."
 NS, BYTES, NUMBER = "ns", "bytes", ""
 #: executions of all builds from which on processes are worth their start
 MANY = 20_000
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Build:
@@ -186,7 +187,12 @@ def _find_at_once(builds: Sequence[Build]) -> None:
     for build in others:
         receiver, sender = context.Pipe(duplex=False)
         child = context.Process(target=_send, args=(build, receiver, sender), daemon=True)
-        child.start()
+        # a signal between fork and _send() would be lost
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            child.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         sender.close()
         waiting.append((build, receiver, child))
     own.find()
@@ -203,6 +209,8 @@ def _send(build: Build, receiver: Connection, sender: Connection) -> None:
     The parent ends its children when it ends.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     receiver.close()
     with suppress(Exception):
         sender.send(build.find())
