@@ -124,7 +124,9 @@ def _above(path: str) -> str:
 def _waits(folder: str, reader: Recipe, targets: frozenset[str], rules: Rules) -> bool:
     if not rules.before_all.isdisjoint(targets):
         return True
-    return rules.needs(reader.targets, [folder, *targets], order_only=True)
+    return any(
+        rules.needs(reader.targets, wanted, order_only=True) for wanted in (targets, [folder])
+    )
 
 
 def _may_make_itself(faults: Faults, use: Use, reader: Recipe, maker: Made) -> bool:
@@ -173,13 +175,14 @@ class _Candidates:
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
         self._lines: dict[int, _Lines] = {}
-        self._known: dict[tuple[int, str], frozenset[str]] = {}
+        #: by make, command and its directory, if that is a target
+        self._known: dict[tuple[int, str, str], frozenset[str]] = {}
 
     def of(self, maker: Made, rules: Rules) -> frozenset[str]:
         """Return the targets that a maker of a directory may be for; none when none is known."""
         rule = rules.by_path.get(maker.path)
         is_target = rule is not None and rule.is_target and rule.has_recipe
-        own = frozenset((maker.path,) if is_target else ())
+        own = maker.path if is_target else ""
         row = self._faults.recipes.recipes[maker.recipe].row
         # make starts simple commands without a shell
         words = next(
@@ -187,14 +190,12 @@ class _Candidates:
             list[str](),
         )
         text = words[2] if len(words) > 2 and words[1] == "-c" else " ".join(words)
-        return own | self._with_line(text, rules)
-
-    def _with_line(self, text: str, rules: Rules) -> frozenset[str]:
-        key = id(rules), text
+        key = id(rules), text, own
         if key not in self._known:
             if id(rules) not in self._lines:
                 self._lines[id(rules)] = _Lines(rules)
-            self._known[key] = self._lines[id(rules)].with_command(text)
+            found = self._lines[id(rules)].with_command(text)
+            self._known[key] = found | {own} if own else found
         return self._known[key]
 
 

@@ -7,12 +7,13 @@ recipe of that make. A file such as a log may have thousands of writers.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from etrace.check.recipes import Recipe, Recipes, Use
+from etrace.check.rules.reach import bits_of
 from etrace.check.rules.rule import Rules
 from etrace.spec.database import NONE
 
@@ -32,6 +33,8 @@ class _Meeting:
     #: place of the last writer that a recipe is or has, in the order of writers
     last: dict[int, int] = field(default_factory=dict)
     by_target: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    #: by the identity of their targets, which many lines of a makefile may share
+    n_alike: Counter[int] = field(default_factory=Counter)
     #: of those that are ordered by something else than what targets need: why -> recipes
     odd: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     #: by component of the graph, and all components as bits
@@ -87,7 +90,7 @@ class Writers:
                 self._meetings[inner].last[number] = place
             self._parts[NONE].setdefault(inner, use)
         for meeting in self._meetings.values():
-            meeting.bits = _bits(meeting.by_component)
+            meeting.bits = bits_of(meeting.by_component)
 
     def _add(self, meeting: _Meeting, number: int, use: Use) -> None:
         if number in meeting.first:
@@ -95,6 +98,9 @@ class Writers:
         meeting.first[number] = use
         targets, rules = self.targets(number), meeting.rules
         if rules is None:
+            return
+        meeting.n_alike[id(targets)] += 1
+        if meeting.n_alike[id(targets)] > N_FIRST:
             return
         if not targets:
             meeting.odd["no known targets"].append(number)
@@ -225,10 +231,3 @@ class Writers:
 def _first(items: Iterable[T]) -> list[T]:
     """Return the first N_FIRST of some items."""
     return [item for item, _ in zip(items, range(N_FIRST), strict=False)]
-
-
-def _bits(numbers: Iterable[int]) -> int:
-    found = bytearray(max(numbers, default=0) // 8 + 1)
-    for number in numbers:
-        found[number >> 3] |= 1 << (number & 7)
-    return int.from_bytes(found, "little")

@@ -228,15 +228,22 @@ def names_of_one_hash(folder: Path, n: int) -> list[list[str]]:
 # ---- builds by make ----
 
 
-def made(folder: Path, rules: str, uses: dict[str, list[str]]) -> list[list[str]]:
-    """Trace a make whose recipes use files, `>` before those that they write; check its rules."""
+def made(folder: Path, rules: str, uses: dict[str, list[str]], first: str = "") -> list[list[str]]:
+    """Trace a make whose recipes use files, `>` before those that they write; check its rules.
+
+    `first` is a command that each recipe runs in a line of its own before.
+    """
     (folder / "Makefile").write_text(rules)
     trace = TraceBuilder(cwd=str(folder)).exec(upid(1), "/usr/bin/make", ["make"])
     for number, files in enumerate(uses.values(), 2):
+        if first:
+            words, line = first.split(), upid(number + len(uses))
+            trace.fork(upid(1), line).exec(line, f"/bin/{words[0]}", words).exit(line)
         trace.fork(upid(1), upid(number)).exec(upid(number), "/bin/sh", ["sh", "-c", "x"])
         for name in files:
             written = name.startswith(">")
             path = folder / name.removeprefix(">")
+            path.parent.mkdir(exist_ok=True)
             path.touch()
             flags = O_WRONLY | O_CREAT if written else 0
             trace.use(upid(number), str(path), flags=flags)
@@ -273,6 +280,15 @@ def recipes_with_a_fault_each(folder: Path, n: int) -> list[list[str]]:
         for at, name in enumerate(names)
     }
     return made(folder, rules, uses)
+
+
+@kind(250)
+def recipes_that_make_one_directory(folder: Path, n: int) -> list[list[str]]:
+    names = [f"t{at}" for at in range(n)]
+    rules = f"all: {' '.join(names)}\n"
+    rules += "".join(f"{name}: src\n\tmkdir -p out\n\tx\n" for name in names)
+    uses = {name: ["src", f">out/{name}", f">{name}"] for name in names}
+    return made(folder, rules, uses, "mkdir -p out")
 
 
 @kind(1000)

@@ -16,6 +16,15 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 MAX_BYTES = 256 << 20
 
 
+def bits_of(numbers: Iterable[int]) -> int:
+    """Return numbers as the bits of an integer."""
+    own = list(numbers)
+    found = bytearray(max(own, default=0) // 8 + 1)
+    for number in own:
+        found[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(found, "little")
+
+
 class Reach:
     """Answers for one graph: names -> the names that each leads to."""
 

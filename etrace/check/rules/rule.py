@@ -9,7 +9,10 @@ from functools import cache, cached_property
 from os.path import islink, lexists, normpath, realpath
 from pathlib import Path
 
-from etrace.check.rules.reach import Reach
+from etrace.check.rules.reach import Reach, bits_of
+
+#: goals that are looked at one by one
+N_FEW = 16
 
 
 @dataclass(slots=True)
@@ -49,6 +52,8 @@ class Rules:
     by_command: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: folders that belong to the project, as the tool's generator says
     roots: tuple[str, ...] = ()
+    #: by the identity of a set, which is kept: its components as bits
+    _goals: dict[tuple[int, bool], tuple[frozenset[str], int]] = field(default_factory=dict)
     _graphs: dict[bool, Reach] = field(default_factory=dict)
 
     def path(self, name: str) -> str:
@@ -71,11 +76,18 @@ class Rules:
         With `order_only`, by what is made before a target; without it, by what makes it stale.
         """
         graph = self.graph(order_only=order_only)
-        own, others = set(targets), set(wanted)
+        own = targets if isinstance(targets, frozenset) else frozenset(targets)
+        others = wanted if isinstance(wanted, frozenset) else frozenset(wanted)
         if not own.isdisjoint(others):
             return True
-        goals = graph.numbers(others)
-        return any(graph.reaches(at, goal) for at in graph.numbers(own) for goal in goals)
+        if len(others) <= N_FEW or others is not wanted:
+            goals = graph.numbers(others)
+            return any(graph.reaches(at, goal) for at in graph.numbers(own) for goal in goals)
+        # the same large set is asked for again and again
+        key = id(others), order_only
+        if key not in self._goals:
+            self._goals[key] = others, bits_of(graph.numbers(others))
+        return any(graph.bits(at) & self._goals[key][1] for at in graph.numbers(own))
 
     def graph(self, *, order_only: bool) -> Reach:
         """Return the graph of the paths of targets and of what each needs: see needs()."""
