@@ -89,6 +89,7 @@ class Pip:
     def _read_site(self, site: bytes, wanted: set[bytes]) -> Mapping[bytes, Package]:
         """Return the projects of the wanted files: a RECORD may name millions of others."""
         found: dict[bytes, Package] = {}
+        last = {path.rpartition(b"/")[2].decode("utf-8", "surrogateescape") for path in wanted}
         for name in self._folder.names(site):
             record = name.endswith(b".dist-info") and self._folder.read(
                 site + b"/" + name + b"/RECORD", MAX_RECORD
@@ -100,7 +101,9 @@ class Pip:
             own = set[bytes]()
             try:
                 for row in csv.reader(lines):
-                    path = row[0].encode("utf-8", "surrogateescape") if row else b""
+                    if not row or row[0].rpartition("/")[2] not in last:
+                        continue
+                    path = row[0].encode("utf-8", "surrogateescape")
                     at = os.path.normpath(os.path.join(site, path))  # noqa: PTH118  bytes
                     if at in wanted:
                         own.add(at)
