@@ -30,6 +30,8 @@ from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 MAKE, NINJA = "make", "ninja"
 #: `sh -c COMMAND`
 N_SHELL_WORDS = 3
+#: of makes within makes
+MAX_LEVELS = 64
 #: a process may end so much later than what waits for it
 LATE_NS = 100_000_000
 
@@ -72,6 +74,7 @@ class Recipes:
         self._end = {upid: int(end) for upid, end in zip(self._upid, ends, strict=True)}
         self._owners = find_thread_owners(self.image)
         self.recipes: list[Recipe] = []
+        self._levels: list[int] = []
         #: number of the recipe of each execution, NONE for none
         self.of_row = [NONE] * len(self._upid)
         self._by_child: dict[int, int] = {}
@@ -123,7 +126,12 @@ class Recipes:
         return self._end[self._upid[row]] > ends + LATE_NS
 
     def _new(self, row: int, make: int) -> int:
-        self.recipes.append(Recipe(make, self.of_row[make], self._start[row], row))
+        outer = self.of_row[make]
+        level = 1 if outer == NONE else self._levels[outer] + 1
+        if level > MAX_LEVELS:  # as at the top: no recipe around it is known
+            outer, level = NONE, 1
+        self._levels.append(level)
+        self.recipes.append(Recipe(make, outer, self._start[row], row))
         return len(self.recipes) - 1
 
     @cached_property

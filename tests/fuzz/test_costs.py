@@ -291,6 +291,20 @@ def recipes_that_make_one_directory(folder: Path, n: int) -> list[list[str]]:
     return made(folder, rules, uses, "mkdir -p out")
 
 
+@kind(250)
+def makes_within_makes(folder: Path, n: int) -> list[list[str]]:
+    (folder / "Makefile").write_text("t: src\n\tmake\n")
+    trace = TraceBuilder(cwd=str(folder)).exec(upid(1), "/usr/bin/make", ["make"])
+    for name in ("src", "t", "log"):
+        (folder / name).touch()
+    for at in range(1, 2 * n, 2):
+        trace.fork(upid(at), upid(at + 1)).exec(upid(at + 1), "/bin/sh", ["sh", "-c", "make"])
+        for name, flags in (("src", 0), ("t", CREATE), ("log", CREATE)):
+            trace.use(upid(at + 1), str(folder / name), flags=flags)
+        trace.fork(upid(at + 1), upid(at + 2)).exec(upid(at + 2), "/usr/bin/make", ["make"])
+    return parsed(folder, trace, ["cas", "pp"], ["etrace", "check", "--trust", "--all"])
+
+
 @kind(1000)
 def objects_of_one_program(folder: Path, n: int) -> list[list[str]]:
     for name in ("a", "b"):
