@@ -188,7 +188,10 @@ static bool set_effective(uint64_t capabilities)
 
 static void take_back(const struct parent *parent)
 {
-	if (!set_ids(0, own.gid) || !set_effective(own.capabilities))
+	bool is_back = set_effective(own.capabilities) && set_ids(0, own.gid) &&
+		       set_effective(own.capabilities); /* the change of user made all effective */
+
+	if (!is_back)
 		die("root's rights do not come back: %s", strerror(errno));
 	set_groups(&own);
 	watch_parent(parent);

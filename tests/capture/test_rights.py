@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 from backends import BPF, PTRACE, Backend, need_root
+from trying import until
 
 from etrace.parse import responses
 
@@ -245,6 +246,20 @@ def test_nothing_that_proc_has_of_a_process_of_root_is_read(
         raw = (place / "trace").read_bytes()
         assert b"!SR|%s" % bytes(hidden) not in raw
         sleeper.kill()
+
+
+def test_the_build_still_ends_with_its_tracer_when_names_were_looked_up(place: Path) -> None:
+    """A change of rights makes the kernel forget which signal a process gets then."""
+    script = "symlink('target', 'link') or die; $| = 1; print qq($$\n); sleep(1000)"
+    command = [*map(str, AS_NOBODY), "perl", "-e", script]
+    front = subprocess.Popen(
+        PTRACE.command(place / "trace", command, []), cwd=place / "work", stdout=subprocess.PIPE
+    )
+    assert front.stdout is not None
+    program = int(front.stdout.readline())
+    front.kill()
+    until(lambda: not Path(f"/proc/{program}/cwd").exists())
+    front.communicate()
 
 
 # ---- response files ----
