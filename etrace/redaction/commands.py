@@ -57,9 +57,15 @@ _SETS = frozenset(
         "setx",
         "export",
         "--arg",
+        "--argstr",
+        "--set",
+        "setenv",
         "set_network",
+        "write",
     )
 )
+#: options of Windows whose value is the next word: others are paths
+_SLASHED = frozenset(("password", "passwd", "pass", "pwd", "pw", "apikey", "token"))
 #: options whose value may be `user:password`, in any program
 _USER_OPTION = re.compile(r"-u|-U|--[\w-]{0,30}(?:user|login|auth|username|basic)")
 _USER_AND_SECRET = re.compile(r"[A-Za-z_][\w.@-]{0,60}:([^/\s:]{6,})")
@@ -69,11 +75,23 @@ _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*$")
 #: what reads a secret from standard input
 _STDIN = re.compile(
     r"--?\w*(?:password|passphrase|token|secret)\w*-stdin|--?stdin(?:-password)?"
-    r"|--?pass(?:word|phrase)?-fd[ =]0"
-    r"|\bchpasswd\b|\bsudo\s+-S\b|--with-token|-pass(?:in|out)?\s+stdin|--key-file[ =]-|\bpasswd\b"
+    r"|--?pass(?:word|phrase)?-fd[ =]\d"
+    r"|(?<![/.\w-])(?:ch|smb|vnc|ldap|slap|k?mk|tiger|mosquitto_|openssl )?passwd\b"
+    r"|\bsudo\s+(?:-\w+\s+)?-\w{0,4}S\b|--with-token|-pass(?:in|out)?\s+stdin|--key-file[ =]-"
+    r"|--?pass\w*-(?:on|from)-stdin|\bpassword_stdin\b|\bsecrets?\s+(?:create|set|put|add|import)\b"
+    r"|\bpass\s+insert\b|\bsecret-tool\s+store\b|\bop\s+signin\b|\benv\s+add\b|--auth-user-pass\b"
+    r"|\bprivate-key\s|\bopenssl\s+passwd\b|\bread\s[^;|\n]{0,40}(?i:pw|pass|token|secret)"
     r"|\blogin\b[^;|\n]{0,80}\s-(?:\s|$)|\blogin\s*$|\bkinit\b|\bcryptsetup\b"
 )
-_ECHO = frozenset(("echo", "printf", "print"))
+_ECHO = frozenset(("echo", "printf", "print", "yes"))
+#: a format of printf whose argument is a secret
+_FORMAT = re.compile(
+    r"(?i)(?:pass\w{0,12}|token|secret|key|bearer|basic)[\"'\\]{0,2}\s?[=: ]\s?[\"'\\]{0,2}%s"
+)
+#: what makes an Authorization of `user:password`, or the data of a secret of Kubernetes
+_ENCODES = re.compile(
+    r"\|\s{0,9}(?:openssl\s{1,4}(?:enc\s{1,4}-)?)?base64\b(?!\s{1,4}(?:-d|-D|--decode))"
+)
 _HEREDOC = re.compile(r"<<-?\s{0,3}[\"']?(\w{1,40})[\"']?[^\n]{0,200}\n")
 _HERE_STRING = re.compile(r"<<<\s{0,3}(\"[^\"]*\"|'[^']*'|\S+)")
 
@@ -91,6 +109,7 @@ class Tool:
     has_percent: bool = False
     has_basic: bool = False
     is_last: bool = False
+    has_pairs: bool = False
     names: tuple[str, ...] = ()
 
 
@@ -104,7 +123,7 @@ def _tools() -> Mapping[str, tuple[Tool, ...]]:
             frozenset(row.get("with", ())), frozenset(row.get("next", ())),
             tuple(row.get("glued", ())), row.get("after", {}), row.get("cluster", ""),
             row.get("oracle", False), row.get("percent", False), row.get("basic", False),
-            row.get("last", False), tuple(row.get("names", ())),
+            row.get("last", False), row.get("pairs", False), tuple(row.get("names", ())),
         )  # fmt: skip
         for program in row["programs"]:
             found[program].append(tool)
@@ -202,10 +221,12 @@ def _hides_next(before: str, word: str, *, is_set: bool, is_first: bool) -> bool
         name = before.lstrip("-/")
         if name == "key":
             return _MIXED.fullmatch(word) is not None
-        if before[0] == "/" or not keeps(name, word) or word.startswith(("id=", "type=", "name=")):
+        if before[0] == "/" and name.lower() not in _SLASHED:
+            return False
+        if not keeps(name, word) or word.startswith(("id=", "type=", "name=")):
             return False
         return not word.startswith("--") or is_strong(name)
-    if is_set and (match := _NAME.search(before)) and "=" not in word:
+    if is_set and (match := _NAME.search(before)) and "=" not in word.rstrip("="):
         return keeps(match[0], word) and not word.startswith("-")
     return "_" in before and is_first and before.isidentifier() and keeps(before, word)
 
@@ -221,6 +242,10 @@ def _add_of_tool(tool: Tool, words: Sequence[str], at: int, found: list[list[Spa
         elif tool.cluster and re.fullmatch(rf"-[A-Za-z]{{1,8}}{tool.cluster}", word):
             if i + 1 < len(words):
                 found[i + 1].append(_whole(words[i + 1]))
+        elif tool.cluster and (
+            match := re.fullmatch(rf"-[A-Za-z]{{1,8}}?{tool.cluster}([^\s:/]+:.+)", word)
+        ):
+            found[i].append(match.span(1))
         elif word.startswith(tool.glued) and not word.startswith("--"):
             option = next(each for each in tool.glued if word.startswith(each))
             begin = len(option) + (word[len(option) : len(option) + 1] == "=")
@@ -229,7 +254,8 @@ def _add_of_tool(tool: Tool, words: Sequence[str], at: int, found: list[list[Spa
                 found[i].append((begin, len(word)))
         else:
             head, sign, value = word.partition("=")
-            if sign and (head in tool.next or head[2:] in tool.names) and not is_harmless(value):
+            is_named = head in tool.next or head in tool.names or head[2:] in tool.names
+            if sign and is_named and not is_harmless(value):
                 found[i].append((len(head) + 1, len(word)))
     for name, numbers in tool.after.items():
         if name and name not in words[at:]:
@@ -237,12 +263,21 @@ def _add_of_tool(tool: Tool, words: Sequence[str], at: int, found: list[list[Spa
         start = at if not name else words.index(name, at)
         later = [i for i in range(start + 1, len(words)) if not words[i].startswith("-")]
         for number in numbers:
-            if number <= len(later) and not is_harmless(words[later[number - 1]]):
-                i = later[number - 1]
-                found[i].append(_whole(words[i]))
+            for i in later[number - 1 : number + 1]:
+                if not is_harmless(words[i]):
+                    found[i].append(_whole(words[i]))
+                if i - 1 == start or words[i - 1][:2] != "--" or "=" in words[i - 1]:
+                    break  # else it may be the value of an option: `login --registry r X`
+    if tool.has_pairs:
+        for i in operands:
+            name, _, value = words[i].partition("=")
+            if value and value[0] not in "@-" and not is_harmless(value):
+                found[i].append((len(name) + 1, len(words[i])))
     if tool.has_oracle:
         for i in operands:
-            if match := re.fullmatch(r"[\w$#]{1,64}/(\"[^\"]+\"|[^@\s]+)(?:@.*)?", words[i]):
+            if match := re.fullmatch(
+                r"(?:userid=)?[\w$#]{1,64}/(\"[^\"]+\"|[^@\s]+)(?:@.*)?", words[i]
+            ):
                 found[i].append(match.span(1))
     if tool.has_basic:
         _add_of_config(
@@ -286,12 +321,15 @@ def _spans_of_script(text: str, depth: int) -> Iterator[Span]:
     reads_stdin = _STDIN.search(text) is not None
     for token in _TOKEN.finditer(text):
         if _SEPARATOR.fullmatch(token[0]):
-            yield from _spans_of_words(words, places, base, depth, reads_stdin=reads_stdin)
+            yield from _spans_of_words(words, places, base, depth)
+            encodes = _ENCODES.match(text, token.start()) is not None
+            yield from _echoed(words, places, base, reads_stdin=reads_stdin, encodes=encodes)
             words, places = [], []
         else:
             words.append(token[0])
             places.append(token.start())
-    yield from _spans_of_words(words, places, base, depth, reads_stdin=reads_stdin)
+    yield from _spans_of_words(words, places, base, depth)
+    yield from _echoed(words, places, base, reads_stdin=reads_stdin, encodes=False)
     if "<<<" in text:
         for match in _HERE_STRING.finditer(text):
             value = match[1].strip("\"'")
@@ -299,8 +337,10 @@ def _spans_of_script(text: str, depth: int) -> Iterator[Span]:
                 len(value) >= LEAST_OPAQUE and " " not in value and is_opaque(value)
             ):
                 yield base + match.start(1), base + match.end(1)
-    if reads_stdin and "<<" in text:
-        yield from ((base + a, base + b) for a, b in _heredocs(text))
+    if "<<" in text:
+        for begin, end in _heredocs(text):
+            spans = [(0, end - begin)] if reads_stdin else spans_of(text[begin:end])
+            yield from ((base + begin + a, base + begin + b) for a, b in spans)
 
 
 def _heredocs(text: str) -> Iterator[Span]:
@@ -312,7 +352,7 @@ def _heredocs(text: str) -> Iterator[Span]:
 
 
 def _spans_of_words(
-    words: Sequence[str], places: Sequence[int], base: int, depth: int, *, reads_stdin: bool
+    words: Sequence[str], places: Sequence[int], base: int, depth: int
 ) -> Iterator[Span]:
     bare = [_unquoted(word) for word in words]
     for (shift, _), place, spans in zip(
@@ -320,10 +360,33 @@ def _spans_of_words(
     ):
         for begin, end in spans:
             yield base + place + shift + begin, base + place + shift + end
-    if reads_stdin and words and words[0] in _ECHO:
-        for (shift, word), place in zip(bare[1:], places[1:], strict=True):
-            if not word.startswith("-") and not is_harmless(word) and word not in (r"%s\n", "%s"):
-                yield base + place + shift, base + place + shift + len(word)
+
+
+def _echoed(
+    words: Sequence[str], places: Sequence[int], base: int, *, reads_stdin: bool, encodes: bool
+) -> Iterator[Span]:
+    """Yield what `echo` and its like give a program that reads a secret, or encodes `user:X`."""
+    if not words or words[0] not in _ECHO:
+        return
+    has_user = False
+    is_format = words[0] == "printf" and any(map(_FORMAT.search, words[1:3]))
+    if not (reads_stdin or encodes or is_format):
+        return
+    for word, place in zip(words[1:], places[1:], strict=True):
+        shift, bare = _unquoted(word)
+        begin = base + place + shift
+        if re.match(r"[\w%.@-]{1,60}:%s", bare):
+            has_user = True
+        elif bare.startswith("-") or is_harmless(bare) or bare in (r"%s\n", "%s"):
+            continue
+        elif reads_stdin or (is_format and is_opaque(bare) and "%" not in bare):
+            yield begin, begin + len(bare)
+        elif not encodes:
+            continue
+        elif match := _USER_AND_SECRET.fullmatch(bare):
+            yield begin + match.start(1), begin + len(bare)
+        elif has_user or (" " not in bare and is_opaque(bare)):
+            yield begin, begin + len(bare)
 
 
 def _unquoted(word: str) -> tuple[int, str]:

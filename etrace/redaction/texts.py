@@ -12,7 +12,7 @@ import binascii
 import re
 from collections.abc import Iterable, Iterator
 
-from etrace.redaction.names import LISTS, is_harmless, is_secret, is_strong, keeps
+from etrace.redaction.names import LISTS, is_harmless, is_key, is_secret, is_strong, keeps
 from etrace.redaction.tokens import HOOKS, PEM, PEM_END, token
 
 HIDDEN = "[hidden]"
@@ -48,11 +48,11 @@ _HOST = re.compile(
 )
 #: a name and what separates it from its value
 _NAMED = re.compile(
-    r"(?<![\w.$-])([\w.$-]++)(\\{0,3}[\"'])?\]?\s{0,3}(?::(?:STRING|INTERNAL|UNINITIALIZED)(?==))?(:=|\+=|\?=|==|=>|=|:(?![:/]))\s{0,3}"
+    r"(?<![\w.$-])([\w.$-]++)(\\{0,3}[\"'])?[\]}]?\s{0,3}(?::(?:STRING|INTERNAL|UNINITIALIZED)(?==))?(:=|\+=|\?=|==|=>|=|:(?![:/]))\s{0,3}"
 )
 #: options whose name goes on with that of a setting
 _DEFINES = ("-D", "-P", "-e", "-E", "-S", "-v")
-_OPEN = re.compile(r"\\{0,3}([\"'])")
+_OPEN = re.compile(r"(?:[\"']?\\{1,3})?([\"'])")
 #: rest of a value: up to a blank, a quote, or the next member of a list
 _VALUE = re.compile(r"(?:[^\s;&,\"']++|[;&,](?!\s?[\w.-]{1,40}(?: [\w.-]{1,40}){0,3}\s?[=:]))*+")
 _SCHEMES = re.compile(
@@ -68,19 +68,37 @@ _NETRC = re.compile(
 _PGPASS = re.compile(
     r"(?<![\w.*:-])[\w.*-]{1,80}:(?:\d{2,5}|\*):(?!\d+:)[\w.*-]{1,60}:[\w.*-]{1,60}:([^\s\"'|>:]{4,})"
 )
-#: of SQL and of programs: PASSWORD 'X', IDENTIFIED BY 'X', auth("me", "X"), send "X\r"
+#: of SQL and of programs: PASSWORD 'X', IDENTIFIED BY 'X', send "X\r"
 _CALLED = re.compile(
-    r"(?i)(?<![\w-])(?:(?:password|identified\s{1,4}by)(?:\s{1,4}|\s{0,4}[=(]\s{0,4})"
-    r"|(?:auth|login)\(\s{0,4}[\"'][^\"'\\]{0,60}[\"']\s{0,4},\s{0,4}"
+    r"(?i)(?<![\w-])(?:(?:password|identified(?:\s{1,4}with\s{1,4}[\w\"'`]{1,40})?\s{1,4}(?:by|as)"
+    r"(?:\s{1,4}password)?)(?:\s{1,4}|\s{0,4}[=(]\s{0,4})"
     r"|send\s{1,4}(?:--\s{1,4})?\\{0,3}(?=[^\"']{0,9}\"[^\"'\\]{1,200}\\{1,4}r))"
     r"([\"'])(?![:,;])([^\"'\\]+)(?:\1|\\)"
 )
-#: of programs: setenv("TOKEN", "X")
-_PAIR = re.compile(r"[\"']([\w.-]{1,60})[\"']\s{0,3},\s{0,3}[\"']([^\"']+)")
+#: of programs: auth("me", "X"), Credentials("realm", "host", "me", "X"), connect("db:x", "me", "X")
+_CALLED_WITH_USER = re.compile(
+    r"(?i)(?:(?:auth|login|authentication|authenticate|credentials?)(?:\s?=\s?)?[(\[]\s{0,4}"
+    r"(?:[\"'][^\"'\\]{0,80}[\"']\s{0,4},\s{0,4}){0,2}|connect(?:ion)?\(\s{0,4}"
+    r"[\"'][^\"'\\]{1,200}[\"']\s{0,4},\s{0,4})"
+    r"[\"'][^\"'\\]{0,60}[\"']\s{0,4},\s{0,4}([\"'])([^\"'\\]{4,200})\1"
+)
+#: of programs: setenv("TOKEN", "X"), and ["token"] "X" of sops; names and values may alternate
+_PAIR = re.compile(r"[\"']([\w.-]{1,60})[\"'](?:\s{0,3},\s{0,3}|\]\s{1,3})(?=[\"']([^\"']+))")
+#: of XML: <password>X</password>, <add key="password" value="X"/>, <key>password</key><string>X<
+_ELEMENT = re.compile(
+    r"<(?:\w{1,20}:)?([\w.-]{1,60})(?:\s[^<>]{0,200})?>\s{0,9}([^<>\s][^<>]{0,4000})</"
+    r"|\b(?:key|name|property)=\\?[\"']([\w.:-]{1,60})\\?[\"']"
+    r"(?:[\s,\\]{1,9}value=\\?[\"']([^\"'<>\\]{1,4000})|\s{0,9}>([^<>]{1,4000})<)"
+    r"|<key>([\w .-]{1,60})</key>\s{0,99}<\w{1,20}>([^<>]{1,4000})<"
+)
+#: user and password of curl's files, of mount.cifs: user = "me:X", username=me%X
+_USER_SETTING = re.compile(
+    r"(?<![\w-])(?:proxy-)?user(?:name)?\s{0,3}[=:]\s{0,3}\\?[\"']?[\w.@/-]{1,60}[:%]([^\s\"'\\,/:]{6,})"
+)
 #: of sed: s/@PASSWORD@/X/
 _REPLACED = re.compile(
-    r"(?:@|__|\{\{|%)([A-Za-z][A-Za-z0-9-]{2,30}(?:_[A-Za-z0-9-]{1,30}){0,4})(?:@|__|\}\}|%)"
-    r"([/|#,])([^/|#,]{6,})"
+    r"(?:@|__|\{|%|<)([A-Za-z][A-Za-z0-9-]{0,30}(?:_[A-Za-z0-9-]{1,30}){0,4})"
+    r"(?:@{1,2}|__|\\?\}{1,2}|%{1,2}|>)([/|#,])([^/|#,]{6,})"
 )
 _KEY_OF_QUERY = re.compile(r"[?&]key=([\w+%-]{16,})")
 #: a line of a file that a script writes: password = X
@@ -89,6 +107,7 @@ _SETTING = re.compile(
     r"[ \t]{0,9}(?=\\n|$)"
 )
 _LINE = re.compile(r"[^\r\n\"']*")
+_WHOLE_LINE = re.compile(r"[^\r\n]*")
 
 
 def is_opaque(text: str) -> bool:
@@ -139,9 +158,15 @@ def spans_of(text: str, *, to_end: bool = False, is_script: bool = False) -> Ite
         if "/" in text:
             for match in HOOKS.finditer(text):
                 yield match.span(match.lastindex or 0)
-    if " " in text or "\t" in text or "%20" in text or ":" in text:
+    if " " in text or "\t" in text or "%20" in text or ":" in text or "(" in text:
         yield from _authorizations(text)
-    if "," in text or "\n" in text or "\\n" in text or "/" in text or "|" in text:
+    if "user" in text and ("=" in text or ":" in text):
+        for match in _USER_SETTING.finditer(text):
+            if is_opaque(match[1]) and not match[1].isdigit():
+                yield match.span(1)
+    if (">" in text and "<" in text) or "value=" in text:
+        yield from _elements(text)
+    if "," in text or "\n" in text or "\\n" in text or "/" in text or "|" in text or "]" in text:
         yield from _assigned(text)
     if "----" in text:
         yield from _keys(text)
@@ -179,7 +204,7 @@ def _users_of_hosts(word: str) -> Iterator[Span]:
     last = word.rindex("@")
     if not _HOST.match(word, last + 1):
         return
-    method = word.find(":", 1) + 1 if word[0] == ":" else 0  # :pserver:me:x@host
+    method = word.find(":", 3) + 1 if word.startswith((":", "-d:")) else 0  # :pserver:me:x@host
     for begin in {0, word.find("=") + 1, method}:
         user = _USER.match(word, begin)
         if user and user.end() < last and user[1].lower() not in LISTS["no_users"]:
@@ -194,9 +219,12 @@ def _named(text: str, *, to_end: bool) -> Iterator[Span]:
         begin = at = match.end()
         name, sign = match[1], match[3]
         is_header = sign == ":" and _is_header(name)
-        if not is_header and not _may_keep(name, is_loose=sign == ":" and match[2] is None):
-            continue
         quote = _OPEN.match(text, begin)
+        is_slash = match.start(1) == 1 and text[0] == "/"  # /pass:X
+        is_member = is_slash or quote is not None or text[0] == "{"
+        is_loose = sign == ":" and match[2] is None and not is_member
+        if not is_header and not _may_keep(name, is_loose=is_loose):
+            continue
         if quote:
             begin = quote.end()
             end = text.find(quote[1], begin)
@@ -204,7 +232,8 @@ def _named(text: str, *, to_end: bool) -> Iterator[Span]:
             while text[end - 1 : end] == "\\" and end > begin:
                 end -= 1
         elif is_header:
-            end = _end_of_line(text, begin)
+            is_whole = to_end and not text[: match.start(1)]  # has quotes as others have
+            end = _end_of_line(text, begin, _WHOLE_LINE if is_whole else _LINE)
         elif to_end and sign != ":" and not text[: match.start(1)].strip("-/") and match[2] is None:
             end = _end_of_value(text, begin, with_blanks=True)
         else:
@@ -244,6 +273,7 @@ def _is_header(name: str) -> bool:
     return (
         low in LISTS["headers"]
         or name.lower().lstrip("-") in LISTS["headers"]
+        or (low.startswith("x-") and is_key(name))
         or (
             "-" in name.strip("-")
             and low.endswith(("-token", "-key", "-secret", "-password"))
@@ -252,8 +282,8 @@ def _is_header(name: str) -> bool:
     )
 
 
-def _end_of_line(text: str, begin: int) -> int:
-    found = _LINE.match(text, begin)
+def _end_of_line(text: str, begin: int, line: re.Pattern[str]) -> int:
+    found = line.match(text, begin)
     return found.end() if found else begin
 
 
@@ -277,6 +307,9 @@ def _authorizations(text: str) -> Iterator[Span]:
     for match in _CALLED.finditer(text):
         if not is_harmless(match[2]):
             yield match.span(2)
+    for match in _CALLED_WITH_USER.finditer(text):
+        if not is_harmless(match[2]):
+            yield match.span(2)
     for match in _NETRC.finditer(text):
         if not is_harmless(match[1]):
             yield match.span(1)
@@ -296,6 +329,17 @@ def _assigned(text: str) -> Iterator[Span]:
             yield match.span(3)
     for match in _KEY_OF_QUERY.finditer(text):
         yield match.span(1)
+
+
+def _elements(text: str) -> Iterator[Span]:
+    """Yield values of the elements of XML whose names are those of secrets."""
+    at = 0
+    while match := _ELEMENT.search(text, at):
+        groups = [i for i in range(1, 8) if match[i] is not None]
+        name, value = groups[0], groups[-1]
+        if keeps(match[name].replace(" ", ""), match[value]):
+            yield match.span(value)
+        at = match.start(value)  # a value of an element may be the name of the next
 
 
 def _keys(text: str) -> Iterator[Span]:

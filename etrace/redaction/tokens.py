@@ -12,7 +12,7 @@ from importlib.resources import files
 HOOKS = re.compile(
     r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/-]{10,})"
     r"|discord(?:app)?\.com/api/webhooks/(\d{5,}/[\w-]{10,})"
-    r"|\.webhook\.office\.com/webhookb2/([\w@/-]{20,})"
+    r"|(?:\.webhook\.office\.com/webhookb2|outlook\.office\.com/webhook)/([\w@/-]{20,})"
     r"|api\.telegram\.org/bot(\d{5,}:[\w-]{10,})"
     r"|hooks\.zapier\.com/hooks/catch/([\w/]{8,})"
     r"|maker\.ifttt\.com/\S{0,80}/key/([\w-]{10,})"

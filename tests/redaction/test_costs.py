@@ -27,6 +27,11 @@ auth('a',|'|"|\|\"|'a|' |`|$(|(|)|echo a; |<<|<<<|<<< a| |a b |sh -c |sh -c '
 docker login |login - |docker -p |mysql -p|curl -u a:b |-u a -p b c
 hooks.slack.com/services/|maker.ifttt.com/
 SG.|SG.aaaaaaaaaaaaaaaa.|0123456789|f|AC|a1|%20|{{|${|%a%|@a@|@a@/|env:|*|<a|u/p@|1:|a:1:|a:1:b:c:
+<a>|<a |<password>|<password>a|</|<key>|name="token"|name="token" value="
+name="token" value="a|value='|printf "token %s" a|-aua:
+auth(|auth("|auth("a",|connect("a:|connect("a:","|credentials=("a","a",|["a"] "
+user=|user=a:|user:a%
+echo a:b \| base64\n|base64|echo "%s:%s" a |read token |identified with a |\"\\"|/pass:|<<<a
 https://u:p@h,|http://h:1/|//r/:_authToken=|set token |vault login |send "|send \\"|"a","|\na=b|\n
 """
 
