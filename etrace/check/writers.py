@@ -19,6 +19,10 @@ from etrace.spec.database import NONE
 
 #: so many writers that a recipe needs are looked at one by one; of more, the first ones decide
 N_NEEDED = 64
+#: earlier recipes that wait for a later one: more contradict the trace, and nothing is said then
+N_CONTRARY = 64
+#: recipes that are looked at together, where one waits for all of them
+N_BLOCK = 64
 #: the first entry that is not of a recipe itself is one of these
 N_FIRST = 2
 T = TypeVar("T")
@@ -150,10 +154,7 @@ class Writers:
             found += _first(each for each in met.by_target.get(target, ()) if each != number)
         graph = rules.graph(order_only=True)
         own = graph.numbers(recipe.targets)
-        needed = 0
-        for component in own:
-            needed |= graph.bits(component)
-        needed &= met.bits
+        needed = rules.needed(recipe.targets) & met.bits
         for component in own:
             needed &= ~(1 << component)
         if needed.bit_count() > N_NEEDED:
@@ -199,6 +200,8 @@ class Writers:
         own = [each for each in met.first if self.targets(each)]
         #: of each recipe, how many of the first ones it waits for
         n_before = list[int]()
+        #: the components of each N_BLOCK recipes as bits, 0 when the graph has not all of them
+        blocks = self._blocks(own, rules)
         top = 0
         for at, number in enumerate(own):
             mine = self.targets(number)
@@ -209,11 +212,17 @@ class Writers:
                     for target in self.targets(own[earlier])
                 ):
                     begin = n_before[earlier]
-            n_waited = begin
+            n_waited, needed, n_contrary, skip_to = begin, 0, 0, begin
             is_exempt = self._text not in mine and rules.needs(mine, [self._text], order_only=True)
             for i in range(begin, len(own)):
-                if i == at:
+                if i == at or i < skip_to:
                     continue
+                if not i % N_BLOCK and i + N_BLOCK <= at and (block := blocks[i // N_BLOCK]):
+                    needed = needed or rules.needed(mine)
+                    if not block & ~needed:
+                        skip_to = i + N_BLOCK
+                        n_waited = skip_to if n_waited == i else n_waited
+                        continue
                 if i > at and self._places[met.first[own[i]].recipe] > met.last[number]:
                     break
                 other = self.targets(own[i])
@@ -223,8 +232,19 @@ class Writers:
                     if not is_exempt:
                         found[number] = own[i]
                     break
+                else:
+                    n_contrary += 1
+                    if n_contrary > N_CONTRARY:
+                        break
             n_before.append(n_waited)
             top = at if n_waited == at else top
+        return found
+
+    def _blocks(self, own: list[int], rules: Rules) -> list[int]:
+        graph, found = rules.graph(order_only=True), list[int]()
+        for at in range(0, len(own), N_BLOCK):
+            numbers = [graph.numbers(self.targets(each)) for each in own[at : at + N_BLOCK]]
+            found.append(bits_of(set().union(*numbers)) if all(numbers) else 0)
         return found
 
 

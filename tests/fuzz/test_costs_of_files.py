@@ -13,14 +13,16 @@ import pytest
 from measured import costs
 
 from etrace.check.rules import dependency_files, generated, ninja_deps, ninja_manifest
+from etrace.check.rules.rule import absolute
 from etrace.export import merging
+from etrace.imports.strace.paths import Here
 from etrace.origin.dpkg import Dpkg
 from etrace.origin.git import read_index
 from etrace.origin.languages import Pip
 from etrace.origin.package import Folder, Release
 
 TIMES, MOST = 8, 20
-FLOOR_SECONDS, FLOOR_BYTES = 0.3, 32 << 20
+FLOOR_SECONDS, FLOOR_BYTES = 0.3, 64 << 20
 #: of memory for each byte of a file that is not kept, beyond the floor
 MOST_PER_BYTE = 12
 Work = Callable[[], object]
@@ -53,6 +55,24 @@ def dependency_file(folder: Path, n: int) -> Work:
 def cache_of_cmake(folder: Path, n: int) -> Work:
     put(folder / "CMakeCache.txt", b"CMAKE_HOME_DIRECTORY:X=y\n" * n)
     return lambda: generated.roots(folder)
+
+
+@kind(16_000)
+def long_name_in_a_cache_of_cmake(folder: Path, n: int) -> Work:
+    line = b"CMAKE_HOME_DIRECTORY:INTERNAL=/" + b"a/" * n
+    put(folder / "CMakeCache.txt", line + b"\n")
+    return lambda: generated.roots(folder)
+
+
+@kind(16_000)
+def long_name_in_a_makefile(folder: Path, n: int) -> Work:
+    return lambda: absolute.__wrapped__(str(folder), "a/" * n)
+
+
+@kind(16_000)
+def long_name_in_a_log_of_strace(_: Path, n: int) -> Work:
+    here = Here()
+    return lambda: (here.file(b"/" + b"a/" * n), here.entry(b"/" + b"a/" * n))
 
 
 @kind(50_000)

@@ -25,6 +25,8 @@ ROOT = 0
 NOT_REGULAR = "not a regular file on a disk"
 #: brackets within brackets of a JSON file
 NESTING_MAX = 64
+#: limits.h of Linux, in bytes: no longer name is looked up. realpath() takes time by its square
+PATH_MAX = 4096
 #: without a block device, and yet their files keep what is written to them; all others are refused
 STORING = frozenset(
     ("9p", "afs", "aufs", "bcachefs", "beegfs", "btrfs", "ceph", "cifs", "coda", "ecryptfs", "gpfs",

@@ -48,9 +48,9 @@ def roots(directory: Path) -> tuple[str, ...]:
 def _roots(directory: Path) -> Iterator[str]:
     text = _text(directory / "CMakeCache.txt", MAX_CACHE)
     if found := re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", text, re.MULTILINE):
-        yield os.path.realpath(found[1])
+        yield absolute(str(directory), found[1])
     if source := _source_of_meson(_text(directory / "meson-info" / "meson-info.json", MAX_INFO)):
-        yield os.path.realpath(source)
+        yield absolute(str(directory), source)
 
 
 def _source_of_meson(text: str) -> str:

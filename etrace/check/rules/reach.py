@@ -6,6 +6,8 @@ component reaches before itself (Tarjan, "Depth-first search and linear graph al
 The numbers that were given since the search entered it are all reached from it (its tree), and none
 below `_least` is (Yildirim, Chaoji and Zaki, "GRAIL", 2010): these two answer most questions. For
 the others, the components that one reaches are kept as the bits of an integer, up to MAX_BYTES.
+So are those of components on the way, wherever N_WALKED steps were made: thousands of targets may
+need one that needs thousands.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 #: of all integers that are kept
 MAX_BYTES = 256 << 20
+#: steps from a component to others whose integers are kept
+N_WALKED = 64
 
 
 def bits_of(numbers: Iterable[int]) -> int:
@@ -36,6 +40,8 @@ class Reach:
         self._begin: list[int] = []
         self._least: list[int] = []
         self._greatest: list[int] = []
+        #: steps to all that is reached, 0 where the integer is kept, which no walk passes
+        self._n_steps: list[int] = []
         self._bits: dict[int, int] = {}
         self._n_bytes = 0
         self._search(graph)
@@ -65,23 +71,34 @@ class Reach:
         """Return a component and all that it reaches, as the bits of an integer."""
         if (known := self._bits.get(a)) is not None:
             return known
+        # what a component leads to has lower numbers, and is known when it is looked at
+        kept = (each for each in self._unknown(a)[0] if each != a and not self._n_steps[each])
+        for each in sorted(kept):
+            self._keep(each)
+        return self._keep(a)
+
+    def _unknown(self, a: int) -> tuple[set[int], int]:
+        """Return what a component reaches up to where integers are known, and these as one."""
         found, seen, todo = 0, {a}, [a]
-        mine = bytearray(a // 8 + 1)
         while todo:
-            at = todo.pop()
-            if (known := self._bits.get(at)) is not None:
-                found |= known
-                continue
-            mine[at >> 3] |= 1 << (at & 7)
-            for each in self._next[at]:
-                if each not in seen:
-                    seen.add(each)
-                    todo.append(each)
-        found |= int.from_bytes(mine, "little")
-        self._n_bytes += len(mine)
+            for each in self._next[todo.pop()]:
+                if each in seen:
+                    continue
+                if (known := self._bits.get(each)) is not None:
+                    if not found >> each & 1:
+                        found |= known
+                    continue
+                seen.add(each)
+                todo.append(each)
+        return seen, found
+
+    def _keep(self, a: int) -> int:
+        seen, found = self._unknown(a)
+        found |= bits_of(seen)
+        self._n_bytes += a // 8 + 1
         if self._n_bytes > MAX_BYTES:
             self._bits.clear()
-            self._n_bytes = len(mine)
+            self._n_bytes = a // 8 + 1
         self._bits[a] = found
         return found
 
@@ -142,3 +159,5 @@ class Reach:
         self._begin.append(began)
         self._least.append(min([began, own, *(self._least[each] for each in leads)]))
         self._greatest.append(max(leads, default=-1))
+        n_steps = 1 + sum(1 + self._n_steps[each] for each in leads)
+        self._n_steps.append(n_steps if n_steps <= N_WALKED else 0)

@@ -9,6 +9,8 @@ from functools import cache, cached_property
 from os.path import islink, lexists, normpath, realpath
 from pathlib import Path
 
+from libetrace.core.regular_file import PATH_MAX
+
 from etrace.check.rules.reach import Reach, bits_of
 
 #: goals that are looked at one by one
@@ -89,6 +91,13 @@ class Rules:
             self._goals[key] = others, bits_of(graph.numbers(others))
         return any(graph.bits(at) & self._goals[key][1] for at in graph.numbers(own))
 
+    def needed(self, targets: Iterable[str]) -> int:
+        """Return the components of targets and of all that is made before them, as bits."""
+        graph, found = self.graph(order_only=True), 0
+        for number in graph.numbers(targets):
+            found |= graph.bits(number)
+        return found
+
     def graph(self, *, order_only: bool) -> Reach:
         """Return the graph of the paths of targets and of what each needs: see needs()."""
         if order_only not in self._graphs:
@@ -140,8 +149,10 @@ _real = cache(realpath)
 
 @cache
 def absolute(directory: str, name: str) -> str:
-    """Return a name of a makefile as a path without links."""
+    """Return a name of a makefile as a path without links; one beyond PATH_MAX is kept."""
     path = normpath(f"{directory}/{name}" if not name.startswith("/") else name)
+    if len(path) > PATH_MAX:  # realpath() takes time by the square of the length
+        return path
     folder, _, last = path.rpartition("/")
     real = f"{_real(folder or '/').rstrip('/')}/{last}"
     if islink(real):  # noqa: PTH114  a text, for there are many

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from typing import Protocol
 
-from libetrace.core.regular_file import open_regular
+from libetrace.core.regular_file import PATH_MAX, open_regular
 
 #: length of a `#!` line and depth of scripts that the kernel takes, execve(2)
 SCRIPT_BYTES = 256
@@ -83,7 +83,7 @@ class Here:
 
     def entry(self, path: bytes) -> bytes:
         """See Resolver.entry."""
-        if path.startswith(OWN):
+        if path.startswith(OWN) or len(path) > PATH_MAX:
             return tidy(path)
         head, _, name = path.rstrip(b"/").rpartition(b"/")
         if name in (b"", b".", b".."):
@@ -92,7 +92,8 @@ class Here:
 
     def file(self, path: bytes) -> bytes:
         """See Resolver.file."""
-        return tidy(path) if path.startswith(OWN) else os.path.realpath(path)
+        is_known = not path.startswith(OWN) and len(path) <= PATH_MAX
+        return os.path.realpath(path) if is_known else tidy(path)
 
     def target(self, path: bytes) -> bytes | None:
         """See Resolver.target."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from libetrace.core.regular_file import PATH_MAX
+
 from etrace.imports.strace.lines import Line
 from etrace.spec import syscalls
 
@@ -16,8 +18,6 @@ CLONE_FS, CLONE_FILES, CLONE_THREAD, CLONE_NEWPID = 0x200, 0x400, 0x10000, 0x200
 MAX_DESCRIPTORS = 4096
 #: of all processes together by forks; a child beyond that begins without
 MAX_COPIED = 1 << 20
-#: of a path; beyond it the kernel does not give a working directory either (getcwd(2))
-PATH_MAX = 4096
 FORKS = frozenset(syscalls.load().families()["forks"])
 
 
