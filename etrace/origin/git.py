@@ -40,6 +40,11 @@ MAX_NAME = 4096
 #: bytes of all names of an index, and for each of its bytes
 LEAST_NAMES, MAX_TIMES = 64 << 20, 8
 MAX_OFFSET_BYTES = 10
+#: of files that are hashed to learn whether a tree is dirty: links may name one file many times
+MAX_HASHED = 16 << 30
+#: the first bytes of the index of a pack, version 2
+IDX_BEGIN = b"\xfftOc\0\0\0\x02"
+_NO_NAME = re.compile(rb"\0|(?:^|/)\.{0,2}(?:/|\Z)")
 _HEX = re.compile(rb"[0-9a-f]{40}")
 STATE_MASK, EXTENDED, NAME_MASK = 0x3000, 0x4000, 0xFFF
 ASSUME_UNCHANGED, SKIP_WORKTREE = 0x8000, 0x4000
@@ -79,6 +84,7 @@ class Tree:
 
     def __init__(self, top: bytes, folder: bytes, common: bytes, report: Report) -> None:
         self.top, self._folder, self._common, self._report = top, folder, common, report
+        self._n_left = MAX_HASHED
 
     @cached_property
     def commit(self) -> str:
@@ -165,11 +171,19 @@ class Tree:
             return State.MODIFIED
         if divmod(found.st_mtime_ns, 10**9) == entry.mtime and entry.size == found.st_size:
             # as git has written it, maybe through a filter (line ends, LFS)
-            is_now = not known or _blob(path, found) == known
-            return State.CLEAN if is_now else State.MODIFIED
+            return self._compared_by_content(path, found, known) if known else State.CLEAN
         if known or (found.st_size & 0xFFFFFFFF != entry.size and entry.size):
             return State.MODIFIED
-        return State.CLEAN if _blob(path, found) == entry.blob else State.MODIFIED
+        return self._compared_by_content(path, found, entry.blob)
+
+    def _compared_by_content(self, path: bytes, found: os.stat_result, blob: bytes) -> State:
+        before = self._n_left
+        self._n_left -= min(found.st_size, MAX_BLOB)
+        if self._n_left < 0:
+            if before >= 0:
+                self._report(f"{os.fsdecode(self.top)}: more than {MAX_HASHED:,} bytes to compare")
+            return State.UNKNOWN
+        return State.CLEAN if _blob(path, found) == blob else State.MODIFIED
 
     def _is_other_mode(self, found: os.stat_result, entry: Entry) -> bool:
         """Return whether a file became executable, or no longer is, where git looks at that."""
@@ -189,6 +203,8 @@ class Tree:
         states = (self._compared(join(self.top, path), entry, "") for path, entry in entries)
         if any(state is State.MODIFIED for state in states):
             return True
+        if self._n_left < 0:
+            return None
         root, tree = self.index.root, self._tree_of_commit()
         return None if root is None or tree is None else root != tree
 
@@ -213,8 +229,7 @@ class Tree:
             return b""
         for each in names:
             if name and each.endswith(b".idx"):
-                index = read_regular(folder + each, MAX_INDEX) or b""
-                offset = _offset(index, bytes.fromhex(name.decode()))
+                offset = _offset(folder + each, bytes.fromhex(name.decode()))
                 if offset is not None:
                     return _object(folder + each[:-3] + b"pack", offset)
         return b""
@@ -233,20 +248,25 @@ def _blob(path: bytes, found: os.stat_result) -> bytes:
 
 
 def _offset(index: bytes, name: bytes) -> int | None:
-    """Return where a pack has an object, by its index of version 2."""
-    if index[:8] != b"\xfftOc\0\0\0\x02" or len(index) < 8 + 1024:
-        return None
-    fan = struct.unpack_from(">256I", index, 8)
-    low, high, n = fan[name[0] - 1] if name[0] else 0, fan[name[0]], fan[255]
-    at = 8 + 1024
-    while low < high:
-        middle = (low + high) // 2
-        found = index[at + 20 * middle : at + 20 * middle + 20]
-        if found == name:
-            place = at + 24 * n + 4 * middle
-            offset = struct.unpack_from(">I", index, place)[0]
-            return None if offset >> 31 else int(offset)
-        low, high = (middle + 1, high) if found < name else (low, middle)
+    """Return where a pack has an object, by its index of version 2; None when it is damaged."""
+    try:
+        with open(open_regular(index), "rb") as stream:  # noqa: PTH123  a descriptor
+            if stream.read(len(IDX_BEGIN)) != IDX_BEGIN:
+                return None
+            fan = struct.unpack(">256I", stream.read(4 * 256))
+            low, high = fan[name[0] - 1] if name[0] else 0, fan[name[0]]
+            at = stream.tell()
+            while low < high:
+                middle = (low + high) // 2
+                stream.seek(at + 20 * middle)
+                found = stream.read(20)
+                if found == name:
+                    stream.seek(at + 24 * fan[-1] + 4 * middle)
+                    offset = struct.unpack(">I", stream.read(4))[0]
+                    return None if offset >> 31 else int(offset)
+                low, high = (middle + 1, high) if found < name else (low, middle)
+    except (OSError, struct.error):
+        pass
     return None
 
 
@@ -301,7 +321,10 @@ def read_index(raw: bytes) -> Index:
         if n_names > LEAST_NAMES + MAX_TIMES * len(raw):  # version 4 repeats parts of names
             raise ValueError("its names are too long")
         entries[name] = entry
-    return Index(entries, _root(raw, at))
+    root = _root(raw, at)
+    if any(map(_NO_NAME.search, entries)):
+        raise ValueError("it has a name that no file has")
+    return Index(entries, root)
 
 
 def _entry(raw: bytes, begin: int, version: int, before: bytes) -> tuple[int, bytes, Entry]:
@@ -399,7 +422,7 @@ class Trees:
     def _is_trusted(self, path: bytes) -> bool:
         try:
             owner = os.lstat(path).st_uid
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a NUL in it
             return False
         if owner in self._owners:
             return True

@@ -88,7 +88,11 @@ class Rpm:
                 kinds = "SELECT type FROM sqlite_master WHERE name = 'Packages' COLLATE NOCASE"
                 if connection.execute(kinds).fetchall() != [("table",)]:
                     raise sqlite3.DatabaseError("it has no table of packages")
-                query = "SELECT blob FROM Packages WHERE length(blob) < ? ORDER BY hnum"
+                kinds = "SELECT count(*) FROM pragma_table_xinfo('Packages') WHERE hidden"
+                if connection.execute(kinds).fetchone() != (0,):
+                    raise sqlite3.DatabaseError("its table of packages computes columns")
+                # in the order of the table: to sort is to copy all that they hold
+                query = "SELECT blob FROM Packages WHERE length(blob) < ?"
                 left = MAX_TIMES * os.stat(path).st_size + MAX_HEADER  # noqa: PTH116  bytes
                 for (blob,) in connection.execute(query, (MAX_HEADER,)):
                     left -= len(blob or b"")

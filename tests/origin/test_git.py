@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 from bills import git
+from measured import costs
 
-from etrace.origin.git import State, Tree, Trees, read_index, without_secrets
+from etrace.origin.git import IDX_BEGIN, State, Tree, Trees, read_index, without_secrets
 
 
 @pytest.fixture
@@ -210,3 +211,50 @@ def test_a_number_without_an_end_is_refused() -> None:
     raw = b"DIRC" + struct.pack(">II", 4, 1) + bytes(62) + b"\xff" * 1_000_000 + bytes(20)
     with pytest.raises(ValueError, match="an offset is too long"):
         read_index(raw)
+
+
+def test_the_index_of_a_pack_that_names_what_it_lacks_says_nothing(tree: Path) -> None:
+    git(tree, "gc", "-q")
+    name = bytes.fromhex(of(tree / "a.c").commit)
+    (idx,) = (tree / ".git/objects/pack").glob("*.idx")
+    fan = [int(at >= name[0]) for at in range(255)] + [1 << 24]
+    idx.unlink()
+    idx.write_bytes(IDX_BEGIN + struct.pack(">256I", *fan) + name)
+    assert of(tree / "a.c").is_dirty is None
+
+
+def test_indexes_of_packs_are_not_read_whole(tree: Path) -> None:
+    for number in range(30):
+        path = tree / f".git/objects/pack/a{number}.idx"
+        path.write_bytes(IDX_BEGIN)
+        os.truncate(path, 256 << 20)
+    git(tree, "gc", "-q")
+    seconds, n_bytes = costs(lambda: of(tree / "a.c").is_dirty)
+    assert seconds < 2
+    assert n_bytes < 16 << 20
+
+
+@pytest.mark.parametrize("place", [".git", ".git/commondir"])
+def test_a_null_byte_in_the_name_of_a_folder_is_no_repository(place: str, tmp_path: Path) -> None:
+    if place != ".git":
+        git(tmp_path, "init", "-q")
+    (tmp_path / place).write_bytes(b"gitdir: a\0b\n")
+    assert Trees(print).of(os.fsencode(tmp_path / "x")) is None
+
+
+@pytest.mark.parametrize("name", [b"../a", b"/a", b"./a", b"a//b", b"a/..", b"a/.", b"a/", b""])
+def test_names_that_git_does_not_write_are_refused(name: bytes) -> None:
+    raw = b"DIRC" + struct.pack(">II", 4, 1) + bytes(62) + b"\0" + name + b"\0" + bytes(20)
+    with pytest.raises(ValueError, match="a name that no file has"):
+        read_index(raw)
+
+
+def test_files_beyond_a_limit_are_not_compared(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("etrace.origin.git.MAX_HASHED", 4)
+    os.utime(tree / "a.c", (1, 1))
+    os.utime(tree / "sub/b.c", (1, 1))
+    problems: list[str] = []
+    found = Trees(problems.append).of(os.fsencode(tree / "a.c"))
+    assert found is not None
+    assert found.is_dirty is None
+    assert problems == [f"{tree}: more than 4 bytes to compare"]

@@ -8,6 +8,8 @@ import struct
 from contextlib import closing
 from pathlib import Path
 
+from measured import costs
+
 from etrace.origin.origins import Origins
 from etrace.origin.rpm import INT32, STRING, STRINGS, read_header
 
@@ -112,3 +114,19 @@ def test_a_tag_counts_once() -> None:
     n, store = 50_000, b"x\0" * 50_000
     entry = struct.pack(">IIII", 1117, STRINGS, 0, n)
     assert read_header(struct.pack(">II", n, len(store)) + entry * n + store) is None  # no name
+
+
+def test_a_table_that_computes_its_columns_is_not_read(tmp_path: Path) -> None:
+    folder = database(tmp_path)
+    with closing(sqlite3.connect(folder / "rpmdb.sqlite")) as connection:
+        connection.execute("DROP TABLE Packages")
+        connection.execute(
+            "CREATE TABLE Packages (hnum INTEGER, blob GENERATED ALWAYS AS (zeroblob(30000000)))"
+        )
+        connection.executemany("INSERT INTO Packages VALUES (?)", [(n,) for n in range(1000)])
+        connection.commit()
+    seconds, n_bytes = costs(lambda: Origins([b"/usr/bin/bash"], bytes(tmp_path)))
+    assert seconds < 2
+    assert n_bytes < 64 << 20
+    found = Origins([b"/usr/bin/bash"], bytes(tmp_path))
+    assert found.problems[0].endswith("its table of packages computes columns")
