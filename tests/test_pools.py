@@ -11,10 +11,12 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from traced_builds import BIN, trace
 
+from etrace.cli import main
 from etrace.threads import mapped
 
 TOP = Path(__file__).resolve().parents[1]
@@ -172,6 +174,25 @@ def environment(pid: str) -> str:
         return os.fsdecode(Path(f"/proc/{pid}/environ").read_bytes())
     except OSError:
         return ""
+
+
+@pytest.mark.parametrize("name", ["attest", "fleet", "import", "report", "timeline"])
+def test_sigterm_ends_a_command_through_its_cleanups(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(_: object) -> int:
+        signal.raise_signal(signal.SIGTERM)
+        return 0
+
+    command = SimpleNamespace(name=name, load=lambda _: list, run=run)
+    monkeypatch.setattr(main, "_find", lambda _: command)
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with pytest.raises(SystemExit) as ending:
+            main.etrace([name])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ending.value.code == 143
 
 
 # ---- threads ----

@@ -12,7 +12,7 @@ from etrace.cli import early
 
 early.settle()
 
-from etrace.cli.ending import guarded  # noqa: E402
+from etrace.cli.ending import guarded, stop_on_sigterm  # noqa: E402
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ a first trace, and what it shows:
   etrace summary
 """
 
+#: these hand signals on to a build, end a session by them, or leave them to a server
+OWN_SIGNALS = ("run", "start", "status", "stop", "top", "serve")
+
 
 def top_parser() -> argparse.ArgumentParser:
     """Declare `etrace` without a command: its help lists them."""
@@ -164,6 +167,8 @@ def etrace(argv: list[str] | None = None) -> int:
         command = _find(words[0]) if words else None
         if command is None:
             return _refuse(words)
+        if command.name not in OWN_SIGNALS:
+            stop_on_sigterm()  # unfinished files must be removed
         return command.run(_arguments(command, words[1:]))
 
     return guarded("etrace", run)

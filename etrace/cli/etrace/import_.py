@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from etrace.cli.ending import say, stop_on_sigterm
+from etrace.cli.ending import say
 from etrace.cli.options.common import add_examples, add_output, add_quiet, add_unpacking
 from etrace.errors import EtraceError, UsageError
 
@@ -61,7 +61,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run `etrace import`."""
-    stop_on_sigterm()
     if args.format != STRACE and (args.cwd is not None or args.here):
         raise UsageError("--cwd and --here are for strace", "leave them out")
     if args.files.count(STDIN) and len(args.files) > 1:
