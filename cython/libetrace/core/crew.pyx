@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Runs one function on several threads; the calling thread does none of the work."""
+from cpython.exc cimport PyErr_CheckSignals
 from libetrace.core.limits cimport take_limit
 from libetrace.core.scan cimport etrace_peek
 
@@ -56,6 +57,7 @@ cdef int run_crew(Work work, void *argument, Workload *load, u32 n_threads, prog
                 n_busy -= 1
             except Empty:
                 pass
+            PyErr_CheckSignals()  # of a signal that came before get() waited: no bytecode is run here
             if progress is not None:
                 progress(etrace_peek(&load.done), load.total)
         except BaseException as raised:  # of a signal handler or `progress`: the threads end first
