@@ -321,6 +321,16 @@ def test_a_program_file_with_two_capabilities_is_enough_for_a_user(
     assert b"!New_proc|" in (work / "trace").read_bytes()
 
 
+@pytest.fixture
+def everybodys(public: Path) -> Path:
+    """Return a folder that every user may write to."""
+    need_root()
+    folder = public / "work"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
 def start_as(user: int, words: list[str], work: Path) -> subprocess.Popen[str]:
     """Start a capture of a command that waits for its input to end."""
     return subprocess.Popen(
@@ -338,17 +348,13 @@ def wait_for_command(capture: subprocess.Popen[str]) -> None:
 
 @pytest.mark.root
 def test_users_have_two_captures_each_and_four_a_machine(
-    granted: Callable[[int], list[str]], public: Path
+    granted: Callable[[int], list[str]], everybodys: Path
 ) -> None:
     """Each makes every system call of the machine slower, and takes memory of the kernel."""
-    need_root()
-    work = public / "work"
-    work.mkdir()
-    work.chmod(0o777)
     words, refused, running = granted(BOTH), [], []
     try:
         for user in (NOBODY, NOBODY, NOBODY, 12345, 12345, 12345, 12346):
-            capture = start_as(user, words, work)
+            capture = start_as(user, words, everybodys)
             wait_for_command(capture)
             if capture.poll() is None:
                 running.append(capture)
@@ -358,7 +364,7 @@ def test_users_have_two_captures_each_and_four_a_machine(
         assert [text.count("2 captures of yours") for text in refused] == [1, 1, 0]
         assert "4 captures of all users run already, the most without root" in refused[2]
         running.pop().communicate()
-        again = start_as(12346, words, work)
+        again = start_as(12346, words, everybodys)
         assert again.communicate()[1] == ""
         assert again.returncode == 0
     finally:
@@ -368,29 +374,21 @@ def test_users_have_two_captures_each_and_four_a_machine(
 
 @pytest.mark.root
 def test_a_lock_that_may_hide_captures_counts_as_all_of_them(
-    granted: Callable[[int], list[str]], public: Path
+    granted: Callable[[int], list[str]], everybodys: Path
 ) -> None:
-    need_root()
-    work = public / "work"
-    work.mkdir()
-    work.chmod(0o777)
     words = granted(BOTH)
     with Path(words[0]).open("rb") as program:
         fcntl.lockf(program, fcntl.LOCK_SH, 0, 0)
-        done = start_as(NOBODY, words, work)
+        done = start_as(NOBODY, words, everybodys)
         assert "captures of yours run already" in done.communicate()[1]
-    assert start_as(NOBODY, words, work).communicate()[1] == ""
+    assert start_as(NOBODY, words, everybodys).communicate()[1] == ""
 
 
 @pytest.mark.root
 def test_without_root_the_buffer_has_a_limit(
-    granted: Callable[[int], list[str]], public: Path
+    granted: Callable[[int], list[str]], everybodys: Path
 ) -> None:
-    need_root()
-    work = public / "work"
-    work.mkdir()
-    work.chmod(0o777)
-    done = start_as(NOBODY, [*granted(BOTH), "--buffer-size", str(1 << 20)], work)
+    done = start_as(NOBODY, [*granted(BOTH), "--buffer-size", str(1 << 20)], everybodys)
     assert "etrace: --buffer-size: 65536 KiB is the most without root" in done.communicate()[1]
     assert done.returncode == 0
 
