@@ -98,7 +98,7 @@ static void put_execution(struct traced *task)
 	if (response_is_wanted(texts, n))
 		response_add(task->upid, texts, n, execution->cwd.text,
 			     execution->sees_files ? &execution->rights : NULL,
-			     execution->root ? execution->root->fd : -1);
+			     root_fd(execution->root));
 	if (options.environment) {
 		texts = split(&execution->lists[ENVIRONMENT], &n);
 		environment_add(task->upid, texts, n);
@@ -165,7 +165,7 @@ static struct etrace_text keep(char **at, const char *end, const struct etrace_t
 /* Its response files are read when its arguments have come, as it sees them now. */
 static void note_view(struct execution *execution, const struct viewer *viewer)
 {
-	execution->root = root_hold(viewer->held);
+	execution->root = root_hold(viewer->root);
 	execution->sees_files = !viewer->is_lost && (viewer->rights || geteuid() != 0);
 	memset(&execution->rights, 0, sizeof(execution->rights));
 	if (viewer->rights)

@@ -67,7 +67,7 @@ void name_join_last(struct name *name, const struct etrace_text *directory, cons
 
 static int open_name(const char *text, int flags, const struct viewer *viewer)
 {
-	return viewer->is_lost ? -1 : open_in_time(viewer->rights, text, flags, viewer->root);
+	return viewer->is_lost ? -1 : open_in_time(viewer->rights, text, flags, root_fd(viewer->root));
 }
 
 static ssize_t read_fd_link(int fd, char text[PATH_MAX])
@@ -106,7 +106,7 @@ static bool path_of(int fd, int root, struct name *name)
 bool name_resolve(struct name *name, const struct viewer *viewer)
 {
 	int fd = open_name(name->text, 0, viewer);
-	bool done = fd >= 0 && path_of(fd, viewer->root, name);
+	bool done = fd >= 0 && path_of(fd, root_fd(viewer->root), name);
 
 	if (fd >= 0)
 		close(fd);
@@ -136,7 +136,7 @@ bool name_resolve_older(struct name *name, const struct viewer *viewer, u64 time
 	done = statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &st) == 0 &&
 	       (!(st.stx_mask & STATX_BTIME) ||
 		(u64)st.stx_btime.tv_sec * 1000000000u + st.stx_btime.tv_nsec + TICK_NS < to_realtime(time_ns)) &&
-	       path_of(fd, viewer->root, name);
+	       path_of(fd, root_fd(viewer->root), name);
 	close(fd);
 	return done;
 }

@@ -182,17 +182,14 @@ static bool has_root(const struct traced *task)
 
 struct viewer traced_viewer(struct traced *task, const struct record *record)
 {
-	struct viewer viewer = { -1, NULL, task->rights ? &task->rights->rights : NULL, false };
+	struct viewer viewer = { NULL, task->rights ? &task->rights->rights : NULL, false };
 
 	if (!(record->flags & RECORD_FOREIGN))
 		return viewer;
 	if (!has_root(task))
 		traced_take_root(task);
 	viewer.is_lost = !has_root(task);
-	if (!viewer.is_lost) {
-		viewer.held = task->root;
-		viewer.root = task->root->fd;
-	}
+	viewer.root = viewer.is_lost ? NULL : task->root;
 	return viewer;
 }
 

@@ -25,8 +25,7 @@ struct root {
 
 /* How a task sees names at an event. */
 struct viewer {
-	int root; /* a directory, or -1: that of this process */
-	struct root *held; /* this directory, or NULL */
+	struct root *root; /* NULL: that of this process */
 	const struct rights *rights; /* NULL: unknown; root looks nothing up then */
 	bool is_lost; /* its root directory is not at hand: nothing is looked up */
 };
@@ -69,6 +68,12 @@ void traced_remove(struct traced *task);
 void traced_for_each(void (*visit)(struct traced *task));
 
 size_t traced_count(void);
+
+/* Its descriptor, or -1 for that of this process. */
+static inline int root_fd(const struct root *root)
+{
+	return root ? root->fd : -1;
+}
 
 /* Another user of a root directory, and one less. NULL: none. */
 struct root *root_hold(struct root *root);

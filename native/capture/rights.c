@@ -105,7 +105,8 @@ static bool has_our_users(pid_t tid)
 	return stat(name, &other) == 0 && own_users.st_ino == other.st_ino && own_users.st_dev == other.st_dev;
 }
 
-void rights_set(struct rights *rights, unsigned int uid, unsigned int gid, unsigned int real_uid,
+/* From the ids of the file system, the real ones and the effective capabilities. */
+static void set(struct rights *rights, unsigned int uid, unsigned int gid, unsigned int real_uid,
 		unsigned int real_gid, uint64_t capabilities)
 {
 	rights->is_raised = real_uid && (uid != real_uid || gid != real_gid);
@@ -132,9 +133,9 @@ bool rights_of_task(pid_t tid, struct rights *rights)
 	    sscanf(field_of(status, "\nCapEff:"), "%llx", &effective) != 1 ||
 	    !read_groups(field_of(status, "\nGroups:"), rights))
 		return false;
-	if (uid || !effective || !has_our_users(tid))
+	if (effective && !has_our_users(tid))
 		effective = 0;
-	rights_set(rights, uid, gid, real_uid, real_gid, effective);
+	set(rights, uid, gid, real_uid, real_gid, effective);
 	return true;
 }
 

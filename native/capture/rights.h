@@ -22,10 +22,6 @@ struct rights {
 	unsigned int groups[RIGHTS_MOST_GROUPS];
 };
 
-/* From the ids of the file system, the real ones and the effective capabilities. */
-void rights_set(struct rights *rights, unsigned int uid, unsigned int gid, unsigned int real_uid,
-		unsigned int real_gid, uint64_t capabilities);
-
 /*
  * Those of a task that is stopped. False: unknown, or too many groups. A tracer that is not root has no
  * others to take, so this asks nothing.

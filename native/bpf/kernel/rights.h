@@ -19,7 +19,7 @@
 
 /*
  * Who asks for the running task: its user and groups. A program that its file has raised (set-uid, set-gid) asks
- * for its caller, who chose its arguments. As rights_set() of native/capture/rights.c.
+ * for its caller, who chose its arguments. As set() of native/capture/rights.c.
  */
 struct asker {
 	u32 uid, gid;
