@@ -46,7 +46,7 @@ LAST_TICKS = 3155378975999999999
 class Change(IntEnum):
     """`kind` in the table `changes`."""
 
-    NEW, RENAMED, LINKED, SYMLINK, GONE, FIRST_USE = range(1, 7)
+    NEW, RENAMED, LINKED, SYMLINK, GONE, FIRST_USE, EXCHANGED = range(1, 8)
 
 
 class _Rank(IntEnum):
@@ -328,6 +328,8 @@ def _changed(
     elif kind is Change.LINKED:
         yield _Step(at, _Rank.ACCESS, pid, b"CreateHardlinkSource", read, other)
         yield _Step(at, _Rank.ACCESS, pid, b"CreateHardlinkDest", write, path, follows=True)
+    elif kind is Change.EXCHANGED:
+        yield _Step(at, _Rank.ACCESS, pid, b"WriteFile", write, path, opened=opened)
     elif kind is Change.SYMLINK:
         yield _Step(at, _Rank.ACCESS, pid, b"CreateFile", write, path, opened=REPARSE_POINT)
 

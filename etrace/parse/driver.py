@@ -84,6 +84,7 @@ def products(counts: native.Counts) -> tuple[str, ...]:
     seen = dict(zip(native.EVENT_TAGS, counts["events"], strict=True))
     there = {
         "usage": seen["Usage"], "written": seen["Written"], "open_uses": counts["has_uses"],
+        "fork_times": seen["SchedFork"],
     }  # fmt: skip
     return tuple(name for name, is_there in there.items() if is_there)
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from libetrace.image.file import Image
 
 from etrace.query.rows.classes import product
-from etrace.query.rows.path_names import GONE, LINKED, RENAMED, Names
+from etrace.query.rows.path_names import EXCHANGED, GONE, LINKED, RENAMED, Names
 from etrace.query.select.file_names import find_files
 from etrace.query.select.selection import EVERYTHING, Selection, filtered_paths, selected_executions
 from etrace.spec.database import ACCESS, EXISTS, NONE
@@ -133,7 +133,7 @@ class _Search:
         found: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for path, changes in self._names.changes.items():
             made = [change for change in changes if change.kind != GONE]
-            if made and made[-1].kind in (RENAMED, LINKED):
+            if made and made[-1].kind in (RENAMED, LINKED, EXCHANGED):
                 found[self._names.named(made[-1].name)].append((path, made[-1].execution))
         return found
 

@@ -34,14 +34,15 @@ class How(StrEnum):
 
     WROTE = "written"
     WROTE_TO_PIPE = "which was written"
+    FORKED = "with the memory of"
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One command: it made the previous element (a file, or data in a pipe) from `read`.
+    """One command: it made the previous element (a file, data in a pipe or in memory) from `read`.
 
     `execution` wrote and `reader` read: rows of `executions` of one process, mostly the same.
-    `read` is a row of `paths`, None when it read a pipe.
+    `read` is a row of `paths`, None when it read a pipe or got its parent's memory.
     """
 
     how: How
@@ -102,11 +103,11 @@ def _best_chain(
     """Return the best chain; chains of producing commands come first."""
     left_out = exclusions_of(dependencies.config, dependencies.image.path_string(root))
     stages = (
-        dependencies.closure([root], own, left_out, without=without)
+        dependencies.chain(root, goal, own, left_out, without=without)
         for without in (incidental(dependencies.image), None)
         for own in (rules._replace(pipes=False), rules)
     )
-    return next(closure.chain(goal) for closure in stages if goal in closure)
+    return next(filter(None, stages))
 
 
 def _single(dependencies: Dependencies, name: bytes) -> int:
@@ -126,6 +127,9 @@ def _links(chain: Sequence[tuple[Any, ...]]) -> Iterator[Link]:
             case ("pipe", own, other):
                 yield Link(how, maker, own, None)
                 how, maker = How.WROTE_TO_PIPE, other
+            case ("fork", own, other, _):
+                yield Link(how, maker, own, None)
+                how, maker = How.FORKED, other
             case ("leave", execution, _, path):
                 yield Link(how, maker, execution, path)
 

@@ -19,7 +19,7 @@ from libetrace.image.column_builder cimport (
 )
 from libetrace.image.schema cimport (
     CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS, CHILDREN_UPID,
-    CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_UPID, EXISTS, INHERITED_DESCRIPTOR, INHERITED_MODE,
+    CPUS_CPU, CPUS_TIME_NS, EXECUTIONS_UPID, EXISTS, FORK_TIMES_TIME_NS, INHERITED_DESCRIPTOR, INHERITED_MODE,
     INHERITED_PATH, OPENS_CLOSE_NS, OPENS_MODE, OPENS_OPEN_NS, OPENS_ORIGINAL, OPENS_PATH,
     OPENS_SIZE, OPENS_UNTIL_NS, OPEN_USES_BEGIN_NS, OPEN_USES_END_NS, OPEN_USES_MODE,
     OPEN_USES_OPEN, TYPE, WRITTEN_CUT_BYTES, WRITTEN_DESCRIPTOR, WRITTEN_EXECUTION,
@@ -35,6 +35,7 @@ cdef enum:
 cdef struct Child:
     s64 upid
     u64 flags
+    s64 time
 
 
 cdef struct Cpu:
@@ -46,17 +47,21 @@ cdef int read_child_value(Reading *reading, int letter, void *into) noexcept nog
     cdef Child *child = <Child *>into
     if letter == c'p':
         return scan_number(&reading.scanner, 0, INT64_MAX, &child.upid)
+    if letter == c't':
+        reading.draft.has_fork_times = True
+        return scan_number(&reading.scanner, 0, INT64_MAX, &child.time)
     return scan_unsigned(&reading.scanner, &child.flags)
 
 
 cdef int read_child(Reading *reading) noexcept nogil:
-    cdef Child child = Child(NONE, 0)
-    if read_object(reading, b"pf", read_child_value, &child) < 0:
+    cdef Child child = Child(NONE, 0, NONE)
+    if read_object(reading, b"pft", read_child_value, &child) < 0:
         return -1
     if child.upid < 0:
         return fail(&reading.scanner, b"a child without p")
     if add64(column(reading, CHILDREN_UPID), child.upid) < 0 \
-            or add64(column(reading, CHILDREN_FLAGS), <s64>child.flags) < 0:
+            or add64(column(reading, CHILDREN_FLAGS), <s64>child.flags) < 0 \
+            or add64(column(reading, FORK_TIMES_TIME_NS), child.time) < 0:
         return no_memory(reading)
     return 0
 

@@ -59,7 +59,10 @@ cdef int put_children(Columns columns, Buffer *out, u32 row) noexcept nogil:
         to = etrace_put_text(out.data + out.len, b',{"p":' if i > begin else b'{"p":')
         to = put_signed(to, columns.children_upid.at[i])
         to = etrace_put_text(to, b',"f":')
-        to = etrace_put_text(etrace_put_decimal(to, columns.children_flags.at[i]), b"}")
+        to = etrace_put_decimal(to, columns.children_flags.at[i])
+        if columns.fork_times_time_ns.at != NULL and columns.fork_times_time_ns.at[i] != NONE:
+            to = put_signed(etrace_put_text(to, b',"t":'), columns.fork_times_time_ns.at[i])
+        to = etrace_put_text(to, b"}")
         out.len = to - out.data
     return 0
 

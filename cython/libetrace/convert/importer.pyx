@@ -263,6 +263,8 @@ cdef class Importer:
             names.add("written")
         if self.draft.has_uses:
             names.add("open_uses")
+        if self.draft.has_fork_times:
+            names.add("fork_times")
         if self.draft.has_wrappers:
             names.add("wrappers")
         if self.draft.has_links:

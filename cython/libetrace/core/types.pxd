@@ -19,13 +19,13 @@ cdef extern from "<stdint.h>" nogil:
 # table `usage`, in their order.
 cdef extern from *:
     """
-    static const char etrace_change_letters[] = "erlsgf";
+    static const char etrace_change_letters[] = "erlsgfx";
     static const char etrace_usage_letters[] = "usmrwvf";
     """
     const char *CHANGE_LETTERS "etrace_change_letters"
     const char *USAGE_LETTERS "etrace_usage_letters"
 
 cdef enum:
-    N_CHANGES = 6
+    N_CHANGES = 7
     N_USAGE = 7
     MAX_RSS = 2  # the only one of `usage` that is a maximum

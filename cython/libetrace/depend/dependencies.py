@@ -15,7 +15,7 @@ from typing import Any
 
 from libetrace.core.errors import Error
 from libetrace.depend.configuration import Config, Exclusions, Rules, exclusions_of, load
-from libetrace.depend.graph import Closure, Graph
+from libetrace.depend.graph import Closure, Graph, Step
 from libetrace.depend.graph_builder import TABLES, build_graph
 from libetrace.depend.masks import command_mask, path_mask, row_mask
 from libetrace.image.file import Image
@@ -102,10 +102,12 @@ class Dependencies:
         *,
         reverse: bool = False,
         without: bytes | None = None,
+        nearest: bool = False,
     ) -> Closure:
         """Return the closure of rows of `paths` for which the configuration says the same.
 
-        `without` has a byte for each execution, not 0 for those that do not count either.
+        `without` has a byte for each execution, not 0 for those that do not count either. For
+        `nearest` see Graph.closure.
         """
         graph = self.graph(reverse=reverse, wrapped=rules.is_wrapped, programs=rules.all_programs)
         excluded = (self._excluded(left_out.commands, rules), without)
@@ -117,7 +119,29 @@ class Dependencies:
             excluded=_any([mask for mask in excluded if mask is not None]),
             ordered=rules.is_ordered,
             pipes=pipes is not False,
+            nearest=nearest,
         )
+
+    def chain(
+        self,
+        path: int,
+        goal: int,
+        rules: Rules,
+        left_out: Exclusions,
+        *,
+        without: bytes | None = None,
+    ) -> Sequence[Step]:
+        """Return the steps through which a path depends on a goal, rows of `paths`; () for none.
+
+        The shortest chain, unless something in it happened too late: then the one that goes on
+        latest. `without`: see `closure`.
+        """
+        found = self.closure([path], rules, left_out, without=without)
+        if goal not in found:
+            return ()
+        nearest = self.closure([path], rules, left_out, without=without, nearest=True)
+        chain = nearest.chain(goal)
+        return chain if nearest.is_in_time(chain) else found.chain(goal)
 
     def closures(
         self, paths: Sequence[int], rules: Rules, *, reverse: bool = False

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, final
 
 from typing_extensions import Buffer
@@ -8,10 +8,11 @@ from typing_extensions import Buffer
 from libetrace.core.errors import Error
 from libetrace.image.file import Image
 
-_Step = (
+Step = (
     tuple[Literal["root"], int]
     | tuple[Literal["enter"], int, int]
     | tuple[Literal["pipe"], int, int]
+    | tuple[Literal["fork"], int, int, int]
     | tuple[Literal["leave"], int, int, int]
 )
 
@@ -46,6 +47,7 @@ class Graph:
         excluded: Buffer | None = None,
         ordered: bool = True,
         pipes: bool = True,
+        nearest: bool = False,
     ) -> Closure: ...
 
 @final
@@ -61,4 +63,5 @@ class Closure:
     def executions(self) -> array[int]: ...
     def use_of(self, path: int) -> int: ...
     def __contains__(self, path: int, /) -> bool: ...
-    def chain(self, path: int) -> list[_Step]: ...
+    def is_in_time(self, chain: Sequence[Step]) -> bool: ...
+    def chain(self, path: int) -> list[Step]: ...

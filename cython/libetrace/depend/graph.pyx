@@ -15,10 +15,10 @@ from libetrace.core.errors import Error
 from libetrace.depend.graph_builder import TABLES, build_graph
 from libetrace.image.header import ImageError
 
-from libetrace.core.types cimport UINT32_MAX, u8, u32, u64
+from libetrace.core.types cimport INT64_MAX, UINT32_MAX, s64, u8, u32, u64
 from libetrace.depend.uses cimport Uses, execution_of, path_of
 from libetrace.depend.walk cimport (
-    BY_PIPE, BY_USE, DAMAGED, NO_ITEM, Item, walk_free, walk_from, walk_init,
+    BY_FORK, BY_PIPE, BY_USE, DAMAGED, NO_ITEM, Item, walk_free, walk_from, walk_init,
 )
 from libetrace.image.columns cimport U4, Columns
 
@@ -138,6 +138,8 @@ cdef class Graph:
             c.graph_processes_targets_start if back else c.graph_processes_sources_start).at
         edges.pipe_own = own.at
         edges.pipe_other = (c.pipe_targets_other if back else c.pipe_sources_other).at
+        edges.pipe_process = (c.pipe_targets_process if back else c.pipe_sources_process).at
+        edges.pipe_time = (c.pipe_targets_time_ns if back else c.pipe_sources_time_ns).at
         return 0
 
     def process_of_execution(self, u32 execution):
@@ -179,15 +181,16 @@ cdef class Graph:
         return self.edges.by_path.start[path] < self.edges.by_path.start[path + 1]
 
     def closure(self, roots, *, stops=None, modules=None, excluded=None, bint ordered=True,
-                bint pipes=True):
+                bint pipes=True, bint nearest=False):
         """Return the Closure of rows of `paths`: their dependencies, over any number of steps.
 
         `stops` and `modules` hold a byte for each path, `excluded` one for each execution; not 0:
         stops are listed and not followed, modules the same unless they are roots, excluded
         executions neither write nor read nor use pipes. Without `ordered` time does not count.
-        GraphError for a damaged graph.
+        With `nearest` chains are the shortest, and each step is in order of time, but a chain as a
+        whole perhaps not (`Closure.is_in_time`). GraphError for a damaged graph.
         """
-        return Closure(self, roots, (stops, modules, excluded), ordered, pipes)
+        return Closure(self, roots, (stops, modules, excluded), ordered, pipes, nearest)
 
 
 # ---- walks ----
@@ -199,6 +202,10 @@ cdef int compare_numbers(const void *a, const void *b) noexcept nogil:
     return (x > y) - (x < y)
 
 
+#: a step of a chain
+Step = tuple
+
+
 cdef object numbers(const Buffer *rows):
     return array("I", rows.data[:rows.len] if rows.len else b"")
 
@@ -207,7 +214,7 @@ cdef object numbers(const Buffer *rows):
 cdef class Closure:
     """What some files were made of, and the proof: made by `Graph.closure`."""
 
-    def __cinit__(self, Graph graph, roots, rules, bint ordered, bint pipes):
+    def __cinit__(self, Graph graph, roots, rules, bint ordered, bint pipes, bint nearest):
         cdef const u32[::1] rows
         cdef size_t n_roots
         cdef int status
@@ -222,6 +229,7 @@ cdef class Closure:
         self.walk.rules.excluded = mask(rules[2], graph.n_executions, "excluded")
         self.walk.rules.is_ordered = ordered
         self.walk.rules.has_pipes = pipes
+        self.walk.rules.is_nearest = nearest
         n_roots = rows.shape[0]
         with nogil:
             status = walk_from(&self.walk, &rows[0], n_roots) if n_roots else 0
@@ -275,7 +283,7 @@ cdef class Closure:
             for i in range(self.walk.entered.len / sizeof(u32))
         }
         for i in range(self.walk.items.len / sizeof(Item)):
-            if item[i].kind == BY_PIPE:
+            if item[i].kind in (BY_PIPE, BY_FORK):
                 found.add(self.graph.edges.pipe_other[item[i].edge])
         return array("I", sorted(found))
 
@@ -287,11 +295,12 @@ cdef class Closure:
         return path < self.graph.n_paths and self.walk.is_listed[path] != 0
 
     def chain(self, u32 path):
-        """Return the shortest chain from a root to a path, [] when the path was not found.
+        """Return a chain from a root to a path, [] when the path was not found.
 
         A list of tuples in order: `("root", path)`, then for each step `("enter", execution, row)`
-        through a write of the path before, or `("pipe", own execution, other execution)`, and
-        `("leave", execution, row, path)` by reading a path. Rows count as in `entered`.
+        through a write of the path before, `("pipe", own execution, other execution)` or `("fork",
+        own execution, other execution, ns)`, and `("leave", execution, row, path)` by reading a
+        path. Rows count as in `entered`. Of a `nearest` closure it is the shortest chain.
         """
         if path not in self:
             return []
@@ -299,6 +308,19 @@ cdef class Closure:
         self.climb(self.walk.via_item[path], steps)
         steps.reverse()
         return steps
+
+    def is_in_time(self, chain):
+        """Return whether nothing in a chain of a forward closure happened too late."""
+        cdef const Edges *edges = &self.graph.edges
+        cdef s64 limit = INT64_MAX
+        for step in chain:
+            if step[0] in ("enter", "leave"):
+                if edges.uses.begin[<u32>step[2]] > limit:
+                    return False
+                limit = min(limit, edges.uses.end[<u32>step[2]])
+            elif step[0] == "fork":
+                limit = min(limit, <s64>step[3])
+        return True
 
     cdef object leave(self, u32 use, u32 path):
         return ("leave", execution_of(&self.graph.edges.uses, use), use, path)
@@ -309,9 +331,12 @@ cdef class Closure:
         cdef const Item *item
         while number != NO_ITEM:
             item = items + number
-            if item.kind == BY_PIPE:
+            if item.kind in (BY_PIPE, BY_FORK):
                 own, other = edges.pipe_own[item.edge], edges.pipe_other[item.edge]
-                steps.append(("pipe", own, other))
+                if item.kind == BY_PIPE:
+                    steps.append(("pipe", own, other))
+                else:
+                    steps.append(("fork", own, other, edges.pipe_time[item.edge]))
             elif item.is_process:
                 steps.append(("enter", execution_of(&edges.uses, item.edge), <u32>item.edge))
             elif item.kind == BY_USE:

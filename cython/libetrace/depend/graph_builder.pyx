@@ -5,7 +5,8 @@
 An open is one use, from its first begin to its last end, and to the end of the execution when the
 trace does not say when (a foreign parser's). The table `open_uses` holds the uses of the opens that had
 several: the first is the open's, later ones are `others`. An inherited file is used as long as its
-execution runs. libetrace.depend.uses sorts them.
+execution runs. libetrace.depend.moves has what renames and links do, libetrace.depend.forks what a
+process had in memory before it executed, and libetrace.depend.uses sorts them.
 """
 from cpython.array cimport array, clone
 from libc.stdlib cimport qsort
@@ -15,10 +16,13 @@ from libetrace.core.errors import Error
 from libetrace.depend.symlinks import find_devices, find_links
 from libetrace.image.header import SCHEMA, group_names
 
+from libetrace.core.memory cimport Buffer, buffer_add, buffer_free
 from libetrace.core.types cimport INT64_MAX, s32, s64, u8, u32, u64
+from libetrace.depend.forks cimport Forks
+from libetrace.depend.moves cimport Moves
 from libetrace.depend.uses cimport (
-    INHERITED, LINK, READS, WRITES, Ends, Executions, Uses, count_lists, deal_pipes, fill_lists,
-    find_last_contents, number_processes, order_stamps,
+    EXCHANGED, GONE, INHERITED, LINK, READS, WRITES, Ends, Executions, Links, Other, Span, Uses,
+    count_lists, deal_links, fill_lists, find_last_contents, number_processes, order_stamps,
 )
 from libetrace.image.columns cimport Columns
 
@@ -27,8 +31,7 @@ TABLES = group_names("graph")
 
 cdef enum:
     ACCESS = 3
-    AWAY = 5  # kinds of changes
-    BEGUN = 6
+    BEGUN = 6  # kind of a change
     TYPE_BITS = 0x7c
     BLOCK = 0x58  # modes of files that exist
     REGULAR = 0x60
@@ -93,14 +96,16 @@ cdef int compare_ends(const void *a, const void *b) noexcept nogil:
 cdef class _Builder:
     cdef Columns columns
     cdef object image
-    cdef tuple links  # columns: path, execution, target, time
     cdef Uses uses
     cdef s64 first  # stamp at which the trace began
     cdef u64 n_paths
     cdef u64 n_executions
-    cdef u64 n_links
-    cdef u32 n_processes  # those of links included
-    cdef u64 n_inherited
+    cdef u32 n_processes  # those of links, moves and forks included
+    cdef bytearray memory  # of `spans`
+    cdef Span *spans  # first use of each open
+    cdef Span *later  # by row of `open_uses`
+    cdef Buffer others  # Other, in order
+    cdef Forks forks
     cdef array begin
     cdef array end
     cdef array access
@@ -113,14 +118,18 @@ cdef class _Builder:
     def __init__(self, image):
         self.columns = Columns(image)
         self.image = image
-        self.links = find_links(image)
-        self.n_links = len(self.links[0])
         self.n_paths = self.columns.paths_string.n
         self.n_executions = self.columns.executions_upid.n
-        self.n_inherited = self.columns.inherited_path.n
         self.uses.n_opens = self.columns.opens_path.n
         self.uses.open_path = self.columns.opens_path.at
         self.uses.open_execution = self.columns.opens_execution.at
+        self.memory = bytearray(
+            (self.uses.n_opens + self.columns.open_uses_open.n + 1) * sizeof(Span))
+        self.spans = <Span *><char *>self.memory
+        self.later = self.spans + self.uses.n_opens
+
+    def __dealloc__(self):
+        buffer_free(&self.others)
 
     # ---- processes ----
 
@@ -134,7 +143,6 @@ cdef class _Builder:
         executions.wrapper = self.columns.wrappers_execution.at if wrapped else NULL
         self.processes = clone(_U32, self.n_executions, False)
         self.n_processes = number_processes(&executions, self.processes.data.as_uints)
-        self.n_processes += <u32>self.n_links
         self.uses.process_of = self.processes.data.as_uints
         return 0
 
@@ -142,20 +150,32 @@ cdef class _Builder:
 
     cdef int take_uses(self, bint all_programs) except -1:
         cdef u8[::1] is_written = bytearray(self.n_paths + 1)
-        cdef u64 n_programs
+        cdef Moves moves
         self.mark_written(is_written)
-        n_programs = self.count_programs(is_written, all_programs)
-        self.make_room(self.n_inherited + n_programs + 2 * self.n_links + self.count_later())
         self.first = self.first_stamp()
         self.take_opens(is_written)
+        self.take_open_uses(is_written)
         self.take_inherited()
         self.take_programs(is_written, all_programs)
-        self.take_links(self.n_inherited + n_programs)
-        self.take_later(is_written, self.n_inherited + n_programs + 2 * self.n_links)
+        self.take_links()
+        moves = Moves(self.columns)
+        self.n_processes = moves.take(self.spans, self.later, self.uses.process_of,
+                                      self.n_processes, &self.others)
+        self.forks = Forks(self.columns, self.first)
+        self.n_processes = self.forks.take(self.spans, self.later, self.uses.process_of,
+                                           self.n_processes, &self.others)
+        self.take_later()
+        self.make_columns()
         return 0
 
-    cdef int make_room(self, u64 n_others) except -1:
+    # The columns of what was collected.
+    cdef int make_columns(self) except -1:
+        cdef const Other *other = <const Other *>self.others.data
+        cdef u64 n_others = self.others.len / sizeof(Other)
         cdef u64 n = self.uses.n_opens + n_others
+        cdef s64 *begin
+        cdef s64 *end
+        cdef u64 i
         if n > INT32_MAX:
             raise Error(f"{self.image.path}: {n} uses of files, and a graph holds {INT32_MAX}")
         self.uses.n = n
@@ -165,6 +185,19 @@ cdef class _Builder:
         self.other_execution = clone(_U32, n_others, False)
         self.other_process = clone(_U32, n_others, False)
         self.other_kind = clone(_U8, n_others, False)
+        begin, end = <s64 *>self.begin.data.as_voidptr, <s64 *>self.end.data.as_voidptr
+        for i in range(self.uses.n_opens):
+            begin[i], end[i] = self.spans[i].begin, self.spans[i].end
+            self.access.data.as_uchars[i] = self.spans[i].access
+        begin += self.uses.n_opens
+        end += self.uses.n_opens
+        for i in range(n_others):
+            begin[i], end[i] = other[i].begin, other[i].end
+            self.access.data.as_uchars[self.uses.n_opens + i] = other[i].kind & (READS | WRITES)
+            self.other_path.data.as_uints[i] = other[i].path
+            self.other_execution.data.as_uints[i] = other[i].execution
+            self.other_process.data.as_uints[i] = other[i].process
+            self.other_kind.data.as_uchars[i] = other[i].kind
         self.uses.begin = <const s64 *>self.begin.data.as_voidptr
         self.uses.end = <const s64 *>self.end.data.as_voidptr
         self.uses.other_path = self.other_path.data.as_uints
@@ -183,7 +216,7 @@ cdef class _Builder:
             if access_of(modes[i]) & WRITES:
                 is_written[self.uses.open_path[i]] = 1
         self.forget_devices(is_written)
-        for i in range(self.n_inherited):
+        for i in range(self.columns.inherited_path.n):
             if access_of(inherited[i]) & WRITES:
                 is_written[path[i]] |= 2
         return 0
@@ -195,14 +228,6 @@ cdef class _Builder:
             if path not in shared and modes[<u64>path] & TYPE_BITS not in (BLOCK, REGULAR):
                 is_written[<u64>path] = IS_DEVICE
         return 0
-
-    cdef u64 count_programs(self, const u8[::1] is_written, bint all_programs) except? 0:
-        cdef const s32 *binary = self.columns.executions_binary.at
-        cdef u64 n = 0
-        cdef u64 row
-        for row in range(self.n_executions):
-            n += is_program(binary[row], is_written, all_programs)
-        return n
 
     # Opens have stamps of the clock, executions count from the first one: the smallest difference
     # is the first stamp, or a little later when no execution began with an open.
@@ -227,116 +252,125 @@ cdef class _Builder:
         cdef const s64 *opened = self.columns.opens_open_ns.at
         cdef const s64 *closed = self.columns.opens_close_ns.at
         cdef const s64 *until = self.columns.opens_until_ns.at
-        cdef const u8 *modes = self.columns.opens_mode.at
-        cdef s64 *begin = <s64 *>self.begin.data.as_voidptr
-        cdef s64 *end = <s64 *>self.end.data.as_voidptr
-        cdef u8 *access = self.access.data.as_uchars
+        cdef Span *span
         cdef u64 i
         for i in range(self.uses.n_opens):
-            access[i] = access_of(modes[i])
-            if is_written[self.uses.open_path[i]] & IS_DEVICE:
-                access[i] &= ~<u8>WRITES
-            begin[i] = max(opened[i], 0)
-            end[i] = max(closed[i], begin[i])
+            span = self.spans + i
+            span.access = self.way(is_written, self.uses.open_path[i], self.columns.opens_mode.at[i])
+            span.begin = max(opened[i], 0)
+            span.end = max(closed[i], span.begin)
             if until[i] >= 0:
-                end[i] = max(until[i], end[i])
+                span.end = max(until[i], span.end)
             else:
-                end[i] = max(self.end_of(self.uses.open_execution[i]), end[i])
-        return self.take_first_uses(begin)
+                span.end = max(self.end_of(self.uses.open_execution[i]), span.end)
+        return self.take_first_uses()
 
-    cdef int take_first_uses(self, s64 *begin) except -1:
+    # READS and WRITES: those of a mode, but what is written to a device is discarded.
+    cdef u8 way(self, const u8[::1] is_written, u32 path, u8 mode) noexcept:
+        cdef u8 access = access_of(mode)
+        return access & ~<u8>WRITES if is_written[path] & IS_DEVICE else access
+
+    cdef int take_first_uses(self) except -1:
         cdef const u32 *open = self.columns.changes_open.at
         cdef const u8 *kind = self.columns.changes_kind.at
         cdef const s64 *time = self.columns.changes_time_ns.at
+        cdef Span *span
         cdef u64 i
         for i in range(self.columns.changes_open.n):
             if kind[i] == BEGUN and time[i] >= 0:
-                begin[open[i]] = min(begin[open[i]], time[i])
+                span = self.spans + open[i]
+                span.begin = min(span.begin, time[i])
         return 0
 
-    # Use `number` of the others.
-    cdef int put(self, u64 number, u32 path, u32 execution, u8 kind, s64 begin, s64 end) except -1:
-        cdef u64 row = self.uses.n_opens + number
-        (<s64 *>self.begin.data.as_voidptr)[row] = begin
-        (<s64 *>self.end.data.as_voidptr)[row] = end
-        self.access.data.as_uchars[row] = kind & (READS | WRITES)
-        self.other_path.data.as_uints[number] = path
-        self.other_execution.data.as_uints[number] = execution
-        self.other_process.data.as_uints[number] = self.uses.process_of[execution]
-        self.other_kind.data.as_uchars[number] = kind
+    # The uses of opens that had several: the first is the open's.
+    cdef int take_open_uses(self, const u8[::1] is_written) except -1:
+        cdef const u32 *open = self.columns.open_uses_open.at
+        cdef const s64 *begin = self.columns.open_uses_begin_ns.at
+        cdef const s64 *end = self.columns.open_uses_end_ns.at
+        cdef Span span
+        cdef u64 i
+        for i in range(self.columns.open_uses_open.n):
+            span.begin = max(begin[i], 0)
+            span.end = max(span.begin, end[i])
+            span.access = self.way(is_written, self.uses.open_path[open[i]],
+                                   self.columns.open_uses_mode.at[i])
+            if self.is_later(i):
+                self.later[i] = span
+            else:
+                self.spans[open[i]] = span
         return 0
 
+    cdef int put(self, u32 path, u32 execution, u32 process, u8 kind, s64 begin,
+                 s64 end) except -1:
+        cdef Other other
+        other.path, other.execution, other.process = path, execution, process
+        other.kind, other.begin, other.end = kind, begin, end
+        if buffer_add(&self.others, &other, sizeof(other)) < 0:
+            raise MemoryError
+        return 0
+
+    # A program reads its standard input and writes the other two, whatever else the open file
+    # description allows: one that reads back what it wrote there opens or copies it itself.
     cdef int take_inherited(self) except -1:
         cdef const u32 *path = self.columns.inherited_path.at
         cdef const u32 *execution = self.columns.inherited_execution.at
         cdef const u8 *mode = self.columns.inherited_mode.at
+        cdef u8 way
         cdef u64 i
-        for i in range(self.n_inherited):
-            self.put(i, path[i], execution[i], access_of(mode[i]) | INHERITED,
-                     self.start_of(execution[i]), self.end_of(execution[i]))
+        for i in range(self.columns.inherited_path.n):
+            way = READS if self.columns.inherited_descriptor.at[i] == 0 else WRITES
+            self.put(path[i], execution[i], self.uses.process_of[execution[i]],
+                     access_of(mode[i]) & way | INHERITED, self.start_of(execution[i]),
+                     self.end_of(execution[i]))
         return 0
 
     # Programs are read as they start: all, or those that the build wrote.
     cdef int take_programs(self, const u8[::1] is_written, bint all_programs) except -1:
         cdef const s32 *binary = self.columns.executions_binary.at
-        cdef u64 number = self.n_inherited
         cdef s64 start
         cdef u32 row
         for row in range(<u32>self.n_executions):
             if is_program(binary[row], is_written, all_programs):
                 start = self.start_of(row)
-                self.put(number, <u32>binary[row], row, READS, start, start)
-                number += 1
+                self.put(<u32>binary[row], row, self.uses.process_of[row], READS, start, start)
         return 0
 
     # Each writes its name when it is made, and reads its target as long as the trace lasts.
-    cdef int take_links(self, u64 number) except -1:
-        cdef s64 last = last_of(self.uses.end, self.uses.n_opens + number)
-        cdef u32 process = self.n_processes - <u32>self.n_links
+    cdef int take_links(self) except -1:
+        cdef s64 last = self.last_end()
         cdef s64 begin
-        for path, execution, target, time in zip(*self.links):
+        for path, execution, target, time in zip(*find_links(self.image)):
             begin = max(time, 0)
-            self.put(number, path, execution, WRITES | LINK, begin, begin)
-            self.put(number + 1, target, execution, READS | LINK, begin, max(last, begin))
-            self.other_process.data.as_uints[number] = process
-            self.other_process.data.as_uints[number + 1] = process
-            number += 2
-            process += 1
+            self.put(path, execution, self.n_processes, WRITES | LINK, begin, begin)
+            if target >= 0:
+                self.put(target, execution, self.n_processes, READS | LINK, begin, max(last, begin))
+            self.n_processes += 1
         return 0
+
+    cdef s64 last_end(self) noexcept:
+        cdef const Other *other = <const Other *>self.others.data
+        cdef s64 last = 0
+        cdef u64 i
+        for i in range(self.uses.n_opens):
+            last = max(last, self.spans[i].end)
+        for i in range(self.others.len / sizeof(Other)):
+            last = max(last, other[i].end)
+        return last
 
     cdef bint is_later(self, u64 i) noexcept:
         cdef const u32 *open = self.columns.open_uses_open.at
         return i > 0 and open[i] == open[i - 1]
 
-    # How many uses are not the first of their open.
-    cdef u64 count_later(self) noexcept:
-        cdef u64 n = 0
-        cdef u64 i
-        for i in range(self.columns.open_uses_open.n):
-            n += self.is_later(i)
-        return n
-
-    # The uses of opens that had several; the later ones are the last of all.
-    cdef int take_later(self, const u8[::1] is_written, u64 number) except -1:
+    # The later uses of opens are the last of all.
+    cdef int take_later(self) except -1:
         cdef const u32 *open = self.columns.open_uses_open.at
-        cdef const s64 *begin = self.columns.open_uses_begin_ns.at
-        cdef const s64 *end = self.columns.open_uses_end_ns.at
-        cdef const u8 *mode = self.columns.open_uses_mode.at
-        cdef u32 path
-        cdef u8 access
+        cdef u32 execution
         cdef u64 i
         for i in range(self.columns.open_uses_open.n):
-            path, access = self.uses.open_path[open[i]], access_of(mode[i])
-            if is_written[path] & IS_DEVICE:
-                access &= ~<u8>WRITES
             if self.is_later(i):
-                self.put(number, path, self.uses.open_execution[open[i]], access,
-                         max(begin[i], 0), max(begin[i], end[i], 0))
-                number += 1
-            else:
-                self.access.data.as_uchars[open[i]] = access
-                (<s64 *>self.begin.data.as_voidptr)[open[i]] = max(begin[i], 0)
-                (<s64 *>self.end.data.as_voidptr)[open[i]] = max(begin[i], end[i], 0)
+                execution = self.uses.open_execution[open[i]]
+                self.put(self.uses.open_path[open[i]], execution, self.uses.process_of[execution],
+                         self.later[i].access, self.later[i].begin, self.later[i].end)
         return 0
 
     # ---- tables ----
@@ -367,18 +401,19 @@ cdef class _Builder:
             raise MemoryError
         return order
 
-    # Pipes by the process that reads them, or that writes to them: own and other execution.
-    cdef tuple pipes(self, bint of_writers):
-        cdef const u64 *readers = self.columns.executions_readers_start.at
-        cdef const u32 *reader = self.columns.pipe_readers_execution.at
+    # Pipes by the process that reads them, or that writes to them, and forks by child or parent.
+    cdef tuple links(self, bint of_writers):
+        cdef Links links
         cdef array start = clone(_U64, <u64>self.n_processes + 1, True)
-        cdef array own = clone(_U32, readers[self.n_executions], False)
-        cdef array other = clone(_U32, readers[self.n_executions], False)
+        cdef array own, other, process, time
+        self.forks.fill(&links)
+        own, other = clone(_U32, links.n, False), clone(_U32, links.n, False)
+        process, time = clone(_U32, links.n, False), clone(_S64, links.n, False)
         with nogil:
-            deal_pipes(self.uses.process_of, self.n_executions, self.n_processes, readers, reader,
-                       of_writers, <u64 *>start.data.as_voidptr, own.data.as_uints,
-                       other.data.as_uints)
-        return start, own, other
+            deal_links(&links, self.n_processes, of_writers, <u64 *>start.data.as_voidptr,
+                       own.data.as_uints, other.data.as_uints, process.data.as_uints,
+                       <s64 *>time.data.as_voidptr)
+        return start, own, other, process, time
 
     # (first, uses) of all paths.
     cdef tuple openings(self):
@@ -426,7 +461,7 @@ cdef class _Builder:
             if is_end(kind[i], modes[path]):
                 starts[path] -= 1
                 found[starts[path]].time = time[i]
-                found[starts[path]].is_away = kind[i] == AWAY
+                found[starts[path]].is_away = kind[i] in (GONE, EXCHANGED)
         return (start, *sorted_ends(found, starts, self.n_paths))
 
     cdef dict tables(self):
@@ -440,8 +475,8 @@ cdef class _Builder:
         own_read_start, own_reads = self.deal(READS, False, forward)
         own_write_start, own_writes = self.deal(WRITES, False, backward)
         end_start, time, is_away = self.ends()
-        source_start, *sources = self.pipes(False)
-        target_start, *targets = self.pipes(True)
+        source_start, *sources = self.links(False)
+        target_start, *targets = self.links(True)
         ends.start = <const u64 *>end_start.data.as_voidptr
         ends.time = <const s64 *>time.data.as_voidptr
         ends.is_away = is_away.data.as_uchars
@@ -460,20 +495,12 @@ cdef class _Builder:
         }
 
 
-cdef s64 last_of(const s64 *stamps, u64 n) noexcept nogil:
-    cdef s64 last = 0
-    cdef u64 i
-    for i in range(n):
-        last = max(last, stamps[i])
-    return last
-
-
 cdef inline bint is_program(s32 binary, const u8[::1] is_written, bint all_programs) noexcept:
     return binary >= 0 and (all_programs or is_written[binary] & ~<u8>IS_DEVICE != 0)
 
 
 cdef inline bint is_end(u8 kind, u8 mode) noexcept nogil:
-    return 1 <= kind < BEGUN and mode & TYPE_BITS != FIFO
+    return 1 <= kind != BEGUN and mode & TYPE_BITS != FIFO
 
 
 # (time, is_away) of the ends, those of each path in order of time.

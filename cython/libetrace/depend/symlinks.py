@@ -18,10 +18,10 @@ Links = tuple["array[int]", "array[int]", "array[int]", "array[int]"]
 def find_links(image: Image) -> Links:
     """Return the symbolic links that were made: `path` stands for `target`, rows of `paths`.
 
-    A target is looked for by its text, from the directory of the link. Left out are those that
-    nothing opened, wrote or executed.
+    A target is looked for by its text, from the directory of the link. It is -1 when nothing opened,
+    wrote or executed it.
     """
-    columns: Links = (array("I"), array("I"), array("I"), array("q"))
+    columns: Links = (array("I"), array("I"), array("q"), array("q"))
     if "changes" in image.tables:
         for row in _links(image):
             for column, value in zip(columns, row, strict=True):
@@ -37,7 +37,7 @@ def _links(image: Image) -> Iterator[tuple[int, int, int, int]]:
         opened, text = changes["open"][at], changes["name"][at]
         path = opens["path"][opened]
         target = find_target(image, path, text)
-        if target >= 0 and target != path:
+        if target != path:
             yield path, opens["execution"][opened], target, changes["time_ns"][at]
         at = kinds.find(SYMLINKED, at + 1)
 

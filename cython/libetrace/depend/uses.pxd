@@ -9,6 +9,45 @@ cdef enum:
     LINK = 4  # a symbolic link's, with READS or WRITES: no process has it
     INHERITED = 8
 
+# Kinds of changes.
+cdef enum:
+    RENAMED = 2
+    LINKED = 3
+    SYMLINKED = 4
+    GONE = 5
+    EXCHANGED = 7
+
+
+# A use that has a row of its own anyway.
+cdef struct Span:
+    s64 begin
+    s64 end
+    u8 access  # READS, WRITES
+
+
+# A use beyond the first one of an open.
+cdef struct Other:
+    s64 begin
+    s64 end
+    u32 path
+    u32 execution
+    u32 process
+    u8 kind
+
+
+# What came to a process from another one but through files: through pipes, and with a fork.
+cdef struct Link:
+    s64 time  # of the fork, -1 for a pipe
+    u32 reader  # execution, or the child
+    u32 writer  # execution, or the parent
+    u32 reader_process
+    u32 writer_process
+
+
+cdef struct Links:
+    const Link *all
+    u64 n
+
 
 # Times are by row; row i of the opens is use i, the rest are the `others`.
 cdef struct Uses:
@@ -87,7 +126,7 @@ cdef u64 count_lists(const Uses *uses, const u8 *access, u8 wanted, bint by_path
 # Fills the lists after count_lists: `start` goes down to where each begins.
 cdef void fill_lists(const Uses *uses, const u8 *access, u8 wanted, bint by_path, const u32 *order,
                      u64 *start, u32 *rows) noexcept nogil
-# The same of pipes in one step: own and other execution, by the process that reads or writes.
-cdef void deal_pipes(const u32 *process_of, u64 n_executions, u64 n_processes, const u64 *readers,
-                     const u32 *reader, bint of_writers, u64 *start, u32 *own,
-                     u32 *other) noexcept nogil
+# The same of links in one step: own and other execution, the other's process, and the time, by the
+# process that reads or writes.
+cdef void deal_links(const Links *links, u64 n_processes, bint of_writers, u64 *start, u32 *own,
+                     u32 *other, u32 *process, s64 *time) noexcept nogil

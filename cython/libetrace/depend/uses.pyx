@@ -67,7 +67,7 @@ cdef u32 find_last(const Ends *ends, u32 path, s64 last_begin, s64 last_end) noe
     while n:
         n -= 1
         at = ends.start[path] + n
-        if ends.time[at] < last_begin if ends.is_away[at] else ends.time[at] <= last_end:
+        if ends.time[at] <= last_begin if ends.is_away[at] else ends.time[at] <= last_end:
             return n + 1
     return 0
 
@@ -257,27 +257,25 @@ cdef void fill_lists(const Uses *uses, const u8 *access, u8 wanted, bint by_path
             rows[place[0]] = order[i]
 
 
-# ---- pipes ----
+# ---- pipes and forks ----
 
 
-cdef void deal_pipes(const u32 *process_of, u64 n_executions, u64 n_processes, const u64 *readers,
-                     const u32 *reader, bint of_writers, u64 *start, u32 *own,
-                     u32 *other) noexcept nogil:
-    cdef u64 writer, i, place
-    cdef u32 own_execution
-    for writer in range(n_executions):
-        for i in range(readers[writer], readers[writer + 1]):
-            start[process_of[writer if of_writers else reader[i]]] += 1
-    for i in range(1, n_processes + 1):
-        start[i] += start[i - 1]
-    writer = n_executions
-    while writer:
-        writer -= 1
-        i = readers[writer + 1]
-        while i > readers[writer]:
-            i -= 1
-            own_execution = <u32>writer if of_writers else reader[i]
-            place = start[process_of[own_execution]] - 1
-            start[process_of[own_execution]] = place
-            own[place] = own_execution
-            other[place] = reader[i] if of_writers else <u32>writer
+cdef void deal_links(const Links *links, u64 n_processes, bint of_writers, u64 *start, u32 *own,
+                     u32 *other, u32 *process, s64 *time) noexcept nogil:
+    cdef const Link *link
+    cdef u64 i = links.n
+    cdef u64 place
+    for place in range(links.n):
+        link = links.all + place
+        start[link.writer_process if of_writers else link.reader_process] += 1
+    for place in range(1, n_processes + 1):
+        start[place] += start[place - 1]
+    while i:
+        i -= 1
+        link = links.all + i
+        place = start[link.writer_process if of_writers else link.reader_process] - 1
+        start[link.writer_process if of_writers else link.reader_process] = place
+        own[place] = link.writer if of_writers else link.reader
+        other[place] = link.reader if of_writers else link.writer
+        process[place] = link.reader_process if of_writers else link.writer_process
+        time[place] = link.time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Walks from files over who wrote them to what those read, and on; nearest first.
+# Walks from files over who wrote them to what those read, and on.
 from libetrace.core.memory cimport Buffer
 from libetrace.core.types cimport s64, u8, u32, u64
 from libetrace.depend.uses cimport Ends, Uses
@@ -8,6 +8,7 @@ cdef enum:
     NO_ITEM = 0xFFFFFFFF
     OUT_OF_MEMORY = -1
     DAMAGED = -2
+    NO_TIME = -1
 
 
 # Rows of uses, one list for each owner: use[start[i]:start[i + 1]].
@@ -23,9 +24,11 @@ cdef struct Edges:
     Ends ends
     UseLists by_path
     UseLists by_process
-    const u64 *pipe_start  # by process
+    const u64 *pipe_start  # by process: pipes and forks
     const u32 *pipe_own  # executions
     const u32 *pipe_other
+    const u32 *pipe_process  # of `pipe_other`
+    const s64 *pipe_time  # of a fork, NO_TIME for a pipe
     u64 n_pipes
     u32 n_paths
     u32 n_executions
@@ -40,18 +43,20 @@ cdef struct Rules:
     const u8 *excluded  # executions that are not entered
     bint is_ordered
     bint has_pipes
+    bint is_nearest  # the fewest steps, and the limit of a use is its own end alone
 
 
 cdef enum Kind:
     BY_ROOT
     BY_USE  # a process through a use of a path, or a path through one of a process
     BY_PIPE  # a process
+    BY_FORK  # a process
 
 
 # A visit: of a path, whose uses count up to `limit`, or of a process.
 cdef struct Item:
     s64 limit
-    u64 edge  # row of a use, or of a pipe
+    u64 edge  # row of a use, or of a pipe or fork
     u32 id  # path or process
     u32 content  # of the path
     u32 parent  # item, NO_ITEM for a root
@@ -81,7 +86,8 @@ cdef struct Walk:
     u32 *via_item  # of its process
     Done *processes
     Buffer trees  # u32
-    Buffer items  # Item
+    Buffer items  # Item: they stay, as the proof
+    Buffer waiting  # u32 numbers of items: a heap, the greatest limit first
     Buffer found  # u32 paths, each once
     Buffer entered  # u32 rows of uses
     Buffer left  # u32 rows of uses

@@ -4,10 +4,12 @@
 
 The rules of time: a write depends on what its process read from before it ended, a read on the
 writes that began before it ended, unless what they wrote was gone by then (uses.pyx): a path is as
-many nodes as it had contents. With lists in order of time what counts is always the beginning of a
-list, so that a walk keeps for each path and process how much of its list is done, and looks at each
-use once: the cost is the number of uses reached. Items wait in one queue, nearest first; it stays,
-and is the proof of everything found.
+many nodes as it had contents. Nothing later than the walk's own limit counts: what a writer did after
+the data on the way were read is no input. What waits with the greatest limit is visited first, so that
+each use is met with the greatest limit that it can have. With lists in order of time what counts is
+always the beginning of a list: a walk keeps for each path and process how much of its list is done,
+and looks at each use once: the cost is the number of uses reached. The items stay, and are the proof
+of everything found.
 
 The graph is in a file that may be damaged: each row number is compared with its table when it is
 taken out of a column. A wrong one becomes 0 and ends the walk.
@@ -58,6 +60,7 @@ cdef void walk_free(Walk *walk) noexcept nogil:
         munmap(walk.arrays, walk.n_bytes)
     buffer_free(&walk.trees)
     buffer_free(&walk.items)
+    buffer_free(&walk.waiting)
     buffer_free(&walk.found)
     buffer_free(&walk.entered)
     buffer_free(&walk.left)
@@ -103,10 +106,13 @@ cdef inline s64 key_of(const Walk *walk, u32 use) noexcept nogil:
     return -walk.edges.uses.end[use] if walk.edges.is_mirrored else walk.edges.uses.begin[use]
 
 
-cdef inline s64 limit_of(const Walk *walk, u32 use) noexcept nogil:
+# Whoever passes a use goes on with the smaller of its limit and his own.
+cdef inline s64 limit_of(const Walk *walk, u32 use, s64 limit) noexcept nogil:
+    cdef s64 own
     if not walk.rules.is_ordered:
         return INT64_MAX
-    return -walk.edges.uses.begin[use] if walk.edges.is_mirrored else walk.edges.uses.end[use]
+    own = -walk.edges.uses.begin[use] if walk.edges.is_mirrored else walk.edges.uses.end[use]
+    return own if walk.rules.is_nearest else min(own, limit)
 
 
 # ---- uses of a path ----
@@ -145,6 +151,47 @@ cdef inline void take(Walk *walk, u32 path, u64 place) noexcept nogil:
 # ---- what waits ----
 
 
+# Whether item `a` is visited before `b`: the greater limit first, then the one that came first.
+cdef inline bint is_sooner(const Walk *walk, u32 a, u32 b) noexcept nogil:
+    cdef const Item *items = <const Item *>walk.items.data
+    if not walk.rules.is_nearest and items[a].limit != items[b].limit:
+        return items[a].limit > items[b].limit
+    return a < b
+
+
+cdef int push(Walk *walk, u32 number) noexcept nogil:
+    cdef size_t at = walk.waiting.len / sizeof(u32)
+    cdef u32 *heap
+    if buffer_add(&walk.waiting, &number, sizeof(number)) < 0:
+        return OUT_OF_MEMORY
+    heap = <u32 *>walk.waiting.data
+    while at and is_sooner(walk, number, heap[(at - 1) / 2]):
+        heap[at] = heap[(at - 1) / 2]
+        at = (at - 1) / 2
+    heap[at] = number
+    return 0
+
+
+# The item that is next; there is one.
+cdef u32 pop(Walk *walk) noexcept nogil:
+    cdef u32 *heap = <u32 *>walk.waiting.data
+    cdef size_t n = walk.waiting.len / sizeof(u32) - 1
+    cdef u32 first = heap[0]
+    cdef u32 last = heap[n]
+    cdef size_t at = 0
+    cdef size_t child = 1
+    walk.waiting.len = n * sizeof(u32)
+    while child < n:
+        child += child + 1 < n and is_sooner(walk, heap[child + 1], heap[child])
+        if not is_sooner(walk, heap[child], last):
+            break
+        heap[at] = heap[child]
+        at = child
+        child = 2 * at + 1
+    heap[at] = last
+    return first
+
+
 cdef inline int add_item(Walk *walk, u32 id, u32 content, s64 limit, u32 parent, bint is_process,
                          u8 kind, u64 edge) noexcept nogil:
     cdef Item item
@@ -155,7 +202,10 @@ cdef inline int add_item(Walk *walk, u32 id, u32 content, s64 limit, u32 parent,
     item.edge = edge
     item.is_process = is_process
     item.kind = kind
-    return buffer_add(&walk.items, &item, sizeof(item))
+    if walk.items.len / sizeof(Item) >= NO_ITEM or buffer_add(
+            &walk.items, &item, sizeof(item)) < 0:
+        return OUT_OF_MEMORY
+    return push(walk, <u32>(walk.items.len / sizeof(Item) - 1))
 
 
 # A path waits only when something of its list is new within the limit.
@@ -177,7 +227,7 @@ cdef inline bint has_more(Walk *walk, u32 process, s64 limit) noexcept nogil:
     if place < edges.by_process.start[process + 1]:
         if key_of(walk, use_at(walk, &edges.by_process, place)) <= limit:
             return True
-    if not walk.rules.has_pipes or (done.has_pipes and done.pipe_limit >= limit):
+    if done.has_pipes and done.pipe_limit >= limit:
         return False
     return edges.pipe_start[process] != edges.pipe_start[process + 1]
 
@@ -209,12 +259,13 @@ cdef inline bint is_stop(const Walk *walk, u32 path) noexcept nogil:
     return not walk.is_root[path]
 
 
-cdef int enter_user(Walk *walk, u32 number, u32 use) noexcept nogil:
+cdef int enter_user(Walk *walk, u32 number, u32 use, s64 limit) noexcept nogil:
     if is_excluded(walk, execution_at(walk, use)) or walk.is_damaged:
         return 0
     if buffer_add(&walk.entered, &use, sizeof(use)) < 0:
         return OUT_OF_MEMORY
-    return enter_process(walk, process_at(walk, use), limit_of(walk, use), number, BY_USE, use)
+    return enter_process(walk, process_at(walk, use), limit_of(walk, use, limit), number, BY_USE,
+                         use)
 
 
 # Who used the path in time.
@@ -231,7 +282,7 @@ cdef int visit_path(Walk *walk, u32 number, Item item) noexcept nogil:
         if key_of(walk, use) > item.limit or walk.is_damaged:
             return 0
         take(walk, item.id, place)
-        status = enter_user(walk, number, use)
+        status = enter_user(walk, number, use, item.limit)
         if status < 0:
             return status
 
@@ -261,7 +312,7 @@ cdef int list_path(Walk *walk, u32 path, u32 number, u32 use) noexcept nogil:
     return buffer_add(&walk.found, &path, sizeof(path))
 
 
-cdef int leave_process(Walk *walk, u32 number, u32 use) noexcept nogil:
+cdef int leave_process(Walk *walk, u32 number, u32 use, s64 limit) noexcept nogil:
     cdef u32 path = path_at(walk, use)
     cdef u32 content
     if not is_path(walk, path):
@@ -273,7 +324,7 @@ cdef int leave_process(Walk *walk, u32 number, u32 use) noexcept nogil:
         return OUT_OF_MEMORY
     if is_stop(walk, path):
         return 0
-    return enter_path(walk, path, content, limit_of(walk, use), number, use)
+    return enter_path(walk, path, content, limit_of(walk, use, limit), number, use)
 
 
 cdef int visit_files(Walk *walk, u32 number, const Item *item) noexcept nogil:
@@ -288,28 +339,43 @@ cdef int visit_files(Walk *walk, u32 number, const Item *item) noexcept nogil:
         done.n_uses += 1
         if is_excluded(walk, execution_at(walk, use)):
             continue
-        status = leave_process(walk, number, use)
+        status = leave_process(walk, number, use, item.limit)
         if status < 0:
             return status
     return 0
 
 
+# Limit beyond a fork: of what the parent had in memory then.
+cdef inline s64 fork_limit(const Walk *walk, s64 time, s64 limit) noexcept nogil:
+    if not walk.rules.is_ordered:
+        return INT64_MAX
+    return min(limit, -time if walk.edges.is_mirrored else time)
+
+
 cdef int pass_pipe(Walk *walk, u32 number, const Item *item, u64 pipe) noexcept nogil:
-    cdef u32 own = checked(walk, walk.edges.pipe_own[pipe], walk.edges.n_executions)
-    cdef u32 other = checked(walk, walk.edges.pipe_other[pipe], walk.edges.n_executions)
-    cdef u32 process
+    cdef const Edges *edges = walk.edges
+    cdef u32 own = checked(walk, edges.pipe_own[pipe], edges.n_executions)
+    cdef u32 other = checked(walk, edges.pipe_other[pipe], edges.n_executions)
+    cdef u32 process = checked(walk, edges.pipe_process[pipe], edges.n_processes)
+    cdef s64 time = edges.pipe_time[pipe]
     if is_excluded(walk, own) or is_excluded(walk, other):
         return 0
-    process = checked(walk, walk.edges.uses.process_of[other], walk.edges.n_processes)
-    return enter_process(walk, process, item.limit, number, BY_PIPE, pipe)
+    if time == NO_TIME:
+        if not walk.rules.has_pipes:
+            return 0
+        return enter_process(walk, process, item.limit, number, BY_PIPE, pipe)
+    if walk.rules.is_ordered and edges.is_mirrored and -time > item.limit:
+        return 0  # forked before
+    return enter_process(walk, process, fork_limit(walk, time, item.limit), number, BY_FORK, pipe)
 
 
-# Data in a pipe depends on reads of the other side before the same time.
+# Data in a pipe depends on reads of the other side before the same time, memory on those before the
+# fork.
 cdef int visit_pipes(Walk *walk, u32 number, const Item *item) noexcept nogil:
     cdef Done *done = walk.processes + item.id
     cdef int status
     cdef u64 i
-    if not walk.rules.has_pipes or (done.has_pipes and done.pipe_limit >= item.limit):
+    if done.has_pipes and done.pipe_limit >= item.limit:
         return 0
     done.has_pipes = True
     done.pipe_limit = item.limit
@@ -338,7 +404,6 @@ cdef inline u32 root_content(const Walk *walk, u32 path) noexcept nogil:
 
 cdef int walk_from(Walk *walk, const u32 *roots, size_t n_roots) noexcept nogil:
     cdef size_t i
-    cdef u32 number = 0
     cdef int status = 0
     for i in range(n_roots):
         if not is_path(walk, roots[i]):
@@ -347,9 +412,8 @@ cdef int walk_from(Walk *walk, const u32 *roots, size_t n_roots) noexcept nogil:
         if add_item(walk, roots[i], root_content(walk, roots[i]), INT64_MAX, NO_ITEM, False,
                     BY_ROOT, 0) < 0:
             return OUT_OF_MEMORY
-    while status == 0 and not walk.is_damaged and number < walk.items.len / sizeof(Item):
-        status = visit(walk, number)
-        number += 1
+    while status == 0 and not walk.is_damaged and walk.waiting.len:
+        status = visit(walk, pop(walk))
     return DAMAGED if walk.is_damaged else status
 
 

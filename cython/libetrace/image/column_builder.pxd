@@ -36,6 +36,7 @@ cdef struct Draft:
     bint has_usage  # some entry has the key a
     bint has_uses  # some open has the key u
     bint has_written  # some entry has the key y
+    bint has_fork_times  # some child has the key t
     bint has_links
     bint has_compilations
     bint has_last_uses  # some entry has the key h

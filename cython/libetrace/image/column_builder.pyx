@@ -31,7 +31,7 @@ cdef int draft_clear(Draft *draft) noexcept nogil:
     draft.wrappers.len = draft.mounters.len = 0
     draft.n_pattern_bytes = NONE
     draft.has_wrappers = draft.has_links = draft.has_compilations = draft.has_last_uses = False
-    draft.has_usage = draft.has_uses = draft.has_written = False
+    draft.has_usage = draft.has_uses = draft.has_written = draft.has_fork_times = False
     return 0
 
 

@@ -110,6 +110,7 @@ cdef class Columns:
     cdef S8 open_uses_begin_ns
     cdef S8 open_uses_end_ns
     cdef U1 open_uses_mode
+    cdef S8 fork_times_time_ns
     cdef U4 linked_execution
     cdef U4 linked_path
     cdef U1 linked_type
@@ -166,8 +167,12 @@ cdef class Columns:
     cdef U1 path_ends_is_away
     cdef U4 pipe_sources_own
     cdef U4 pipe_sources_other
+    cdef U4 pipe_sources_process
+    cdef S8 pipe_sources_time_ns
     cdef U4 pipe_targets_own
     cdef U4 pipe_targets_other
+    cdef U4 pipe_targets_process
+    cdef S8 pipe_targets_time_ns
 
     cdef int fill(self, image, tables, bint is_checked) except -1
     cdef int take(self, int number, path, str name, column, str dtype) except -1

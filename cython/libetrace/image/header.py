@@ -34,6 +34,8 @@ DTYPES: dict[str, tuple[Code, int]] = {
     "|u1": ("B", 1),
     "|i1": ("b", 1),
 }
+#: since when the graph in an image follows docs/dependencies.md
+GRAPH_SCHEMA = 9
 #: a longer header is damage: `cas parse` writes some kB
 MAX_HEADER_BYTES = 1 << 24
 #: the only column whose length is not the number of rows: `start` divides it
@@ -268,6 +270,18 @@ def _read_head(data: memoryview) -> tuple[int, int]:
     return schema, n_header
 
 
+def _leave_out_graph(raw: dict[str, Any], schema: int) -> None:
+    """Leave out a graph that was made by older rules: queries make their own."""
+    tables = raw.get("tables")
+    if schema < GRAPH_SCHEMA and isinstance(tables, list):
+        old = group_names("graph")
+        raw["tables"] = [
+            table
+            for table in tables
+            if not isinstance(table, dict) or table.get("name") not in old
+        ]
+
+
 def _read(data: memoryview) -> Header:
     schema, n_header = _read_head(data)
     try:
@@ -276,6 +290,7 @@ def _read(data: memoryview) -> Header:
         raise ImageError(f"byte {HEAD.size}: damaged header: {error}") from error
     if not isinstance(raw, dict):
         raise ImageError(f"byte {HEAD.size}: damaged header: not an object")
+    _leave_out_graph(raw, schema)
     start = align(HEAD.size + n_header)
     return Header(schema, _read_attributes(raw), _read_tables(raw, len(data) - start), start)
 

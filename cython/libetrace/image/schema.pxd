@@ -81,6 +81,7 @@ cdef enum:
     OPEN_USES_BEGIN_NS
     OPEN_USES_END_NS
     OPEN_USES_MODE
+    FORK_TIMES_TIME_NS
     LINKED_EXECUTION
     LINKED_PATH
     LINKED_TYPE
@@ -137,8 +138,12 @@ cdef enum:
     PATH_ENDS_IS_AWAY
     PIPE_SOURCES_OWN
     PIPE_SOURCES_OTHER
+    PIPE_SOURCES_PROCESS
+    PIPE_SOURCES_TIME_NS
     PIPE_TARGETS_OWN
     PIPE_TARGETS_OTHER
+    PIPE_TARGETS_PROCESS
+    PIPE_TARGETS_TIME_NS
     N_COLUMNS
 
 # Bits of the columns `mode`; those of a type are of st_mode, shifted right.

@@ -13,6 +13,7 @@ cdef enum:
     SYMLINKED  # to a text
     GONE  # renamed away
     BEGUN  # first use, when the record has another time
+    EXCHANGED  # with another name, at the same time
 
 
 # An Open whose Close has not come yet.

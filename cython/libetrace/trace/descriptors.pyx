@@ -22,6 +22,7 @@ cdef enum:
     FIRST_SLOTS = 64
     READ = 0
     WRITE = 1
+    READ_WRITE = 2
 
 
 cdef int descriptors_init(Descriptors *table, u64 seed, Buffer *records,
@@ -224,12 +225,17 @@ cdef int copy_file(Descriptors *table, const Event *event) noexcept nogil:
 # A record of a path that was not opened: renamed, linked.
 cdef int touch(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
                u32 name, u8 access, u8 change, u32 other) noexcept nogil:
-    cdef const u32 *ranks = ranks_of(trace, event)
-    cdef Record record
     if name == NO_NAME:
         return 0
-    record.files = <u64>ranks[name] << 32 | ranks[name]
-    record.begin = event.time
+    return touch_name(table, process, index, event.time, ranks_of(trace, event)[name], access,
+                      change, other)
+
+
+cdef int touch_name(Descriptors *table, u32 process, u32 index, s64 time, u32 name, u8 access,
+                    u8 change, u32 other) noexcept nogil:
+    cdef Record record
+    record.files = <u64>name << 32 | name
+    record.begin = time
     record.end = 0
     record.index = index
     record.name = other
@@ -247,18 +253,33 @@ cdef int touch_pair(Trace *trace, Descriptors *table, u32 process, u32 index, co
                  name)
 
 
-# A file that gets the name it has, and two that change theirs, lose nothing.
+cdef inline bint is_exchange(const Event *before) noexcept nogil:
+    return before.kind == ETRACE_EV_RENAME2FROM and before.access & EXCHANGES
+
+
+# A file that gets the name it has loses nothing.
 cdef bint is_kept(const Trace *trace, const Event *event, const Event *before) noexcept nogil:
-    if before.kind == ETRACE_EV_RENAME2FROM and before.access & EXCHANGES:
-        return True
     return ranks_of(trace, event)[event.payload.name.first] == \
         ranks_of(trace, before)[before.payload.name.first]
+
+
+# Two names that change their files: both at the time of the second half.
+cdef int exchange(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
+                  const Event *before, u8 change) noexcept nogil:
+    cdef u32 old = ranks_of(trace, before)[before.payload.name.first]
+    cdef u32 new = ranks_of(trace, event)[event.payload.name.first]
+    if touch_name(table, process, index, event.time, old, READ_WRITE, change, new) < 0:
+        return -1
+    return touch_name(table, process, index, event.time, new, READ_WRITE, change, old)
 
 
 # A rename or a link that succeeded: its second half, and the first half before it.
 cdef int apply_pair(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
                     const Event *before) noexcept nogil:
     cdef bint changes = not is_kept(trace, event, before)
+    if event.kind == ETRACE_EV_RENAME_TO and is_exchange(before):
+        return exchange(trace, table, process, index, event, before,
+                        EXCHANGED if changes else NO_CHANGE)
     if event.kind == ETRACE_EV_RENAME_TO:
         if touch_pair(trace, table, process, index, before, READ, GONE if changes else NO_CHANGE,
                       event) < 0:
@@ -303,7 +324,6 @@ cdef int apply_event(Trace *trace, Descriptors *table, u32 process, u32 index, c
 
 
 cdef enum:
-    READ_WRITE = 2
     FEW = 16  # sorted by insertion
 
 

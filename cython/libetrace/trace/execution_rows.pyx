@@ -32,7 +32,7 @@ from libetrace.image.schema cimport (
     EXECUTIONS_ARGV_START, EXECUTIONS_BINARY, EXECUTIONS_CHILDREN_START, EXECUTIONS_CPUS_START,
     EXECUTIONS_CWD, EXECUTIONS_ELAPSED_NS, EXECUTIONS_INDEX, EXECUTIONS_INHERITED_START,
     EXECUTIONS_OPENS_START, EXECUTIONS_PARENT, EXECUTIONS_READERS_START, EXECUTIONS_START_NS,
-    EXECUTIONS_STATUS, EXECUTIONS_UPID, INHERITED_DESCRIPTOR, INHERITED_EXECUTION, INHERITED_MODE,
+    EXECUTIONS_STATUS, EXECUTIONS_UPID, FORK_TIMES_TIME_NS, INHERITED_DESCRIPTOR, INHERITED_EXECUTION, INHERITED_MODE,
     INHERITED_PATH, OPENS_CLOSE_NS, OPENS_EXECUTION, OPENS_MODE, OPENS_OPEN_NS, OPENS_ORIGINAL,
     OPENS_PATH, OPENS_SIZE, OPENS_UNTIL_NS, OPEN_USES_BEGIN_NS, OPEN_USES_END_NS, OPEN_USES_MODE,
     OPEN_USES_OPEN, PIPE_READERS_EXECUTION, USAGE_USER_NS, WRITTEN_CUT_BYTES,
@@ -108,7 +108,8 @@ cdef s32 row_of_child(const Trace *trace, s64 upid) noexcept nogil:
 cdef int add_child(Builder *builder, const Event *event, const Event *before) noexcept nogil:
     cdef s64 flags = before.payload.number if event.access & IS_CLONE else 0
     if add64(&builder.columns[CHILDREN_UPID], event.payload.number) < 0 \
-            or add64(&builder.columns[CHILDREN_FLAGS], flags) < 0:
+            or add64(&builder.columns[CHILDREN_FLAGS], flags) < 0 \
+            or add64(&builder.columns[FORK_TIMES_TIME_NS], event.time) < 0:
         return -1
     return add32(&builder.columns[CHILDREN_EXECUTION],
                  row_of_child(builder.trace, event.payload.number))

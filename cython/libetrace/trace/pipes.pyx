@@ -76,6 +76,20 @@ cdef int cross(Pipes *pipes, const User *readers, size_t n_readers, const User *
     return 0
 
 
+# Those who had an end of a pipe that nobody held alone: the execution that made the pipe, and had both.
+# A shell fills a here-document's pipe before it closes the end that it wrote to.
+cdef int cross_maker(Pipes *pipes, const User *users, size_t n, int end, Buffer *edges) noexcept nogil:
+    cdef const Pipe *pipe = pipe_of(pipes, users[0].pipe)
+    cdef User maker
+    if pipe.is_jobserver:
+        return 0
+    maker.pipe = users[0].pipe
+    maker.execution = pipes.trace.processes[pipe.process].first_execution + pipe.index
+    if end == READ_END:
+        return cross(pipes, users, n, &maker, 1, edges)
+    return cross(pipes, &maker, 1, users, n, edges)
+
+
 cdef int cross_all(Pipes *pipes, Buffer *edges) noexcept nogil:
     cdef const User *readers = <const User *>pipes.users[READ_END].data
     cdef const User *writers = <const User *>pipes.users[WRITE_END].data
@@ -85,17 +99,21 @@ cdef int cross_all(Pipes *pipes, Buffer *edges) noexcept nogil:
     cdef size_t w = 0
     cdef size_t r_end
     cdef size_t w_end
-    while r < n_readers and w < n_writers and pipes.work <= pipes.budget:
+    cdef int status = 0
+    while status == 0 and (r < n_readers or w < n_writers) and pipes.work <= pipes.budget:
         r_end = run_of(readers, r, n_readers)
         w_end = run_of(writers, w, n_writers)
-        if readers[r].pipe == writers[w].pipe and not pipe_of(pipes, writers[w].pipe).is_jobserver:
-            if cross(pipes, readers + r, r_end - r, writers + w, w_end - w, edges) < 0:
-                return -1
-        if readers[r].pipe < writers[w].pipe:
+        if w == n_writers or (r < n_readers and readers[r].pipe < writers[w].pipe):
+            status = cross_maker(pipes, readers + r, r_end - r, READ_END, edges)
             r = r_end
-        else:
+        elif r == n_readers or writers[w].pipe < readers[r].pipe:
+            status = cross_maker(pipes, writers + w, w_end - w, WRITE_END, edges)
             w = w_end
-    return 0
+        else:
+            if not pipe_of(pipes, writers[w].pipe).is_jobserver:
+                status = cross(pipes, readers + r, r_end - r, writers + w, w_end - w, edges)
+            r, w = r_end, w_end
+    return status
 
 
 cdef void sort_users(Buffer *users) noexcept nogil:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from libetrace.depend.symlinks import find_target
 from libetrace.image.file import Image
 
-EMPTIED, RENAMED, LINKED, SYMLINKED, GONE, BEGUN = range(1, 7)
+EMPTIED, RENAMED, LINKED, SYMLINKED, GONE, BEGUN, EXCHANGED = range(1, 8)
 
 
 class Change(NamedTuple):
@@ -63,7 +63,7 @@ class Names:
         What a rename or a hard link gave it came from the other name as it was then.
         """
         before: int | None = None
-        while (made := self._made(path, before)) and made.kind in (RENAMED, LINKED):
+        while (made := self._made(path, before)) and made.kind in (RENAMED, LINKED, EXCHANGED):
             path, before = self.named(made.name), made.time_ns - 1
         return (made.name, path) if made and made.kind == SYMLINKED else (-1, path)
 

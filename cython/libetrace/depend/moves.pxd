@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# What renames, hard links and exchanges do to the contents of names.
+from libetrace.core.memory cimport Buffer
+from libetrace.core.types cimport s64, u8, u32, u64
+from libetrace.depend.uses cimport Span
+from libetrace.image.columns cimport Columns
+
+
+cdef class Moves:
+    cdef Columns columns
+    cdef Span *spans
+    cdef Span *later
+    cdef const u32 *process_of
+    cdef u32 n_processes
+    cdef Buffer *others
+
+    # Appends what the moves read and write to `others` (Other), each with a process of its own, and
+    # takes it from the process that moved. Returns the number of processes.
+    cdef u32 take(self, Span *spans, Span *later, const u32 *process_of, u32 n_processes,
+                  Buffer *others) except? 0
+    cdef Span *find_use(self, u64 row, s64 time) noexcept
+    cdef s64 find_open(self, u32 execution, u32 path) noexcept
+    cdef s64 find_path(self, u32 string) noexcept
+    cdef int move(self, u64 row, u8 kind, u32 old, s64 time) except -1
+    cdef int put(self, u32 path, u32 execution, u32 process, u8 kind, s64 begin, s64 end) except -1
+    cdef s64 source_time(self, u32 execution, u32 old, u32 path, u8 kind, s64 time) except? -1
+    cdef void drop_link(self, u64 row, s64 time) noexcept
