@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from libetrace.depend.execution_facts import find_thread_owners
+from libetrace.depend.pipe_names import find_tokens
 
 from etrace.check.rules.rule import Rules
 from etrace.postprocess.targets.goals import BUILDERS
@@ -145,10 +146,13 @@ class Recipes:
     def uses(self) -> Mapping[int, list[Use]]:
         """Files, as rows of `paths` -> their uses by recipes, in order of time."""
         opens, found = self.image["opens"], dict[int, list[Use]]()
+        tokens = find_tokens(self.image)
         columns = (opens[name] for name in ("execution", "path", "mode", "open_ns", "close_ns"))
         for row, path, mode, begin, end in zip(*columns, strict=True):
             recipe = self.of_row[row]
             if recipe == NONE or self.is_make(row) or stat.S_ISDIR(file_type(mode)):
+                continue
+            if path in tokens:
                 continue
             access = BITS[mode & ACCESS]
             found.setdefault(path, []).append(Use(recipe, access, begin, max(begin, end), row))

@@ -23,6 +23,7 @@ from pathlib import PurePosixPath
 from posixpath import dirname, join, normpath
 
 from libetrace.depend.execution_facts import find_thread_owners
+from libetrace.depend.pipe_names import find_tokens
 from libetrace.image.file import Image
 
 from etrace.export.groups import Groups, strong_components
@@ -199,7 +200,7 @@ class _Finder:
 
     def uses(self) -> dict[int, list[Use]]:
         """Return for each file its uses by edges, in order of time; note those by drivers."""
-        opens = self.image["opens"]
+        opens, tokens = self.image["opens"], find_tokens(self.image)
         found: dict[int, list[Use]] = defaultdict(list)
         by_drivers: set[int] = set()
         for execution, path, mode, begin, end in zip(
@@ -219,7 +220,7 @@ class _Finder:
             own.sort(key=lambda use: (use.begin_ns, use.edge))
         return {
             path: own for path, own in found.items()
-            if self._is_file(path) and not CACHES & set(self.records.path(path).split("/"))
+            if path not in tokens and self._is_file(path) and not CACHES & set(self.records.path(path).split("/"))
         }  # fmt: skip
 
     def find(self) -> Replay:

@@ -13,6 +13,7 @@ from libc.stdlib cimport qsort
 from libc.string cimport memset
 
 from libetrace.core.errors import Error
+from libetrace.depend.pipe_names import find_tokens
 from libetrace.depend.symlinks import find_devices, find_links
 from libetrace.image.header import SCHEMA, group_names
 
@@ -24,7 +25,7 @@ from libetrace.depend.uses cimport (
     EXCHANGED, GONE, INHERITED, LINK, READS, WRITES, Ends, Executions, Links, Other, Span, Uses,
     count_lists, deal_links, fill_lists, find_last_contents, number_processes, order_stamps,
 )
-from libetrace.image.columns cimport Columns
+from libetrace.image.columns cimport Columns, first_of
 
 #: tables of a graph, in the order in which `build_graph` gives them
 TABLES = group_names("graph")
@@ -155,6 +156,7 @@ cdef class _Builder:
         self.first = self.first_stamp()
         self.take_opens(is_written)
         self.take_open_uses(is_written)
+        self.take_pipes()
         self.take_inherited()
         self.take_programs(is_written, all_programs)
         self.take_links()
@@ -298,6 +300,23 @@ cdef class _Builder:
                 self.later[i] = span
             else:
                 self.spans[open[i]] = span
+        return 0
+
+    cdef int take_pipes(self) except -1:
+        cdef u64 i
+        for path in find_tokens(self.image):
+            for i in range(self.columns.paths_opens_start.at[<u64>path],
+                           self.columns.paths_opens_start.at[<u64>path + 1]):
+                self.drop_open(self.columns.path_opens_open.at[i])
+        return 0
+
+    cdef int drop_open(self, u32 row) except -1:
+        cdef const u32 *open = self.columns.open_uses_open.at
+        cdef u64 i = first_of(self.columns.open_uses_open, row)
+        self.spans[row].access = 0
+        while i < self.columns.open_uses_open.n and open[i] == row:
+            self.later[i].access = 0
+            i += 1
         return 0
 
     cdef int put(self, u32 path, u32 execution, u32 process, u8 kind, s64 begin,
