@@ -71,6 +71,11 @@ class ProblemKind(Enum):
         "trace{s} with more pipe descriptors than can be followed",
         'every "i" is empty',
     )
+    TOO_MANY_MOVES = (
+        "too-many-moves",
+        "trace{s} with more renamed directories than can be followed",
+        "files below them keep their old names",
+    )
 
     def __init__(self, native_name: str, what: str, cost: str) -> None:
         self.native_name = native_name

@@ -15,6 +15,7 @@ from libc.string cimport memset
 from libetrace.core.interned cimport NO_NAME
 from libetrace.core.memory cimport buffer_add
 from libetrace.core.scan cimport etrace_hash64
+from libetrace.trace.directories cimport Moved, moved_by
 from libetrace.trace.events cimport *
 from libetrace.trace.trace cimport ACCESS, EMPTIES, EXCHANGES
 
@@ -264,13 +265,30 @@ cdef bint is_kept(const Trace *trace, const Event *event, const Event *before) n
 
 
 # Two names that change their files: both at the time of the second half.
-cdef int exchange(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
-                  const Event *before, u8 change) noexcept nogil:
-    cdef u32 old = ranks_of(trace, before)[before.payload.name.first]
-    cdef u32 new = ranks_of(trace, event)[event.payload.name.first]
-    if touch_name(table, process, index, event.time, old, READ_WRITE, change, new) < 0:
+cdef int exchange(Descriptors *table, u32 process, u32 index, s64 time, u32 old, u32 new,
+                  u8 change) noexcept nogil:
+    if touch_name(table, process, index, time, old, READ_WRITE, change, new) < 0:
         return -1
-    return touch_name(table, process, index, event.time, new, READ_WRITE, change, old)
+    return touch_name(table, process, index, time, new, READ_WRITE, change, old)
+
+
+# Files below a directory that was renamed.
+cdef int move_files(Trace *trace, Descriptors *table, u32 process, u32 index, const Event *event,
+                    const Event *before) noexcept nogil:
+    cdef u32 n
+    cdef const Moved *moved = moved_by(trace, event, &n)
+    cdef u32 i
+    for i in range(n):
+        if moved[i].is_exchange:
+            if exchange(table, process, index, event.time, moved[i].old, moved[i].new,
+                        EXCHANGED) < 0:
+                return -1
+        elif touch_name(table, process, index, before.time, moved[i].old, READ, GONE,
+                        moved[i].new) < 0 \
+                or touch_name(table, process, index, event.time, moved[i].new, WRITE, RENAMED,
+                              moved[i].old) < 0:
+            return -1
+    return 0
 
 
 # A rename or a link that succeeded: its second half, and the first half before it.
@@ -278,14 +296,20 @@ cdef int apply_pair(Trace *trace, Descriptors *table, u32 process, u32 index, co
                     const Event *before) noexcept nogil:
     cdef bint changes = not is_kept(trace, event, before)
     if event.kind == ETRACE_EV_RENAME_TO and is_exchange(before):
-        return exchange(trace, table, process, index, event, before,
-                        EXCHANGED if changes else NO_CHANGE)
+        if exchange(table, process, index, event.time,
+                    ranks_of(trace, before)[before.payload.name.first],
+                    ranks_of(trace, event)[event.payload.name.first],
+                    EXCHANGED if changes else NO_CHANGE) < 0:
+            return -1
+        return move_files(trace, table, process, index, event, before)
     if event.kind == ETRACE_EV_RENAME_TO:
         if touch_pair(trace, table, process, index, before, READ, GONE if changes else NO_CHANGE,
                       event) < 0:
             return -1
-        return touch_pair(trace, table, process, index, event, WRITE,
-                          RENAMED if changes else NO_CHANGE, before)
+        if touch_pair(trace, table, process, index, event, WRITE,
+                      RENAMED if changes else NO_CHANGE, before) < 0:
+            return -1
+        return move_files(trace, table, process, index, event, before)
     if touch_pair(trace, table, process, index, event, WRITE, LINKED if changes else NO_CHANGE,
                   before) < 0:
         return -1

@@ -10,14 +10,16 @@ file is a pair of numbers. The lstat of a path is made once, however often it wa
 from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memchr, memcmp, memset
 
-from libetrace.core.interned cimport NO_NAME, Name, names_intern
+from libetrace.core.interned cimport NO_NAME, Name, Names, names_intern
 from libetrace.core.limits cimport EXECUTIONS, PROCESSES, ceilings, pass_limit
 from libetrace.core.memory cimport Buffer, buffer_free, buffer_reserve, spill_drop_all
 from libetrace.core.scan cimport ETRACE_PAD, etrace_hash64, etrace_take
 from libetrace.core.types cimport INT64_MAX, s64, u8, u32, u64
 from libetrace.image.schema cimport EXISTS, TYPE_SHIFT
+from libetrace.trace.directories cimport Moved, find_moved
 from libetrace.trace.event_assembly cimport add_line, finish_event, waits_for_variable
 from libetrace.trace.line_grammar cimport find_code
+from libetrace.trace.mounts cimport join_mounts
 from libetrace.trace.reader cimport free_chunk
 from libetrace.trace.trace cimport (
     CLONE_FILES, CLONE_THREAD, CUT_OFF, DEAD, GOES_ON, INCOMPLETE, NO_PROCESS, N_USES,
@@ -433,31 +435,65 @@ cdef int join_names(Trace *trace) noexcept nogil:
     return 0
 
 
-cdef Sorted *sort_names(const Worker *first) noexcept nogil:
-    cdef Sorted *order = <Sorted *>malloc((<size_t>first.names.n + 1) * sizeof(Sorted))
+# The numbers of the names in order of bytes; NULL when there is no memory.
+cdef u32 *order_names(const Names *names) noexcept nogil:
+    cdef Sorted *sorted_names = <Sorted *>malloc((<size_t>names.n + 1) * sizeof(Sorted))
+    cdef u32 *order = <u32 *>malloc((<size_t>names.n + 1) * sizeof(u32))
     cdef u32 i
-    if order == NULL:
+    if sorted_names == NULL or order == NULL:
+        free(sorted_names)
+        free(order)
         return NULL
-    for i in range(first.names.n):
-        order[i].name = &first.names.all[i]
-        order[i].number = i
-    if first.names.n:
-        qsort(order, first.names.n, sizeof(Sorted), compare_names)
+    for i in range(names.n):
+        sorted_names[i].name = &names.all[i]
+        sorted_names[i].number = i
+    if names.n:
+        qsort(sorted_names, names.n, sizeof(Sorted), compare_names)
+    for i in range(names.n):
+        order[i] = sorted_names[i].number
+    free(sorted_names)
     return order
 
 
-cdef int rank_names(Trace *trace, u32 *ranks) noexcept nogil:
-    cdef Sorted *order = sort_names(&trace.workers[0])
-    cdef u32 i
-    if order == NULL:
-        return -1
-    for i in range(trace.n_paths):
-        ranks[order[i].number] = i
-        trace.paths[i].bytes = order[i].name.bytes
-        trace.paths[i].len = order[i].name.len
-        trace.paths[i].wants_stat = order[i].name.wants_stat
+# The same after renamed directories have moved what is below them.
+cdef u32 *order_all(Trace *trace) noexcept nogil:
+    cdef const Names *names = &trace.workers[0].names
+    cdef u32 n = names.n
+    cdef u32 *order = order_names(names)
+    if order == NULL or find_moved(trace, order) < 0:
+        free(order)
+        return NULL
+    if names.n == n:
+        return order
     free(order)
-    return 0
+    return order_names(names)
+
+
+# Fills the paths; returns the rank of each name, NULL without memory.
+cdef u32 *rank_names(Trace *trace) noexcept nogil:
+    cdef const Names *names = &trace.workers[0].names
+    cdef u32 *order = order_all(trace)
+    cdef u32 *ranks = NULL
+    cdef u32 i
+    trace.n_paths = names.n
+    trace.paths = <Path *>calloc(<size_t>names.n + 1, sizeof(Path))
+    if order != NULL and trace.paths != NULL:
+        ranks = <u32 *>malloc((<size_t>names.n + 1) * sizeof(u32))
+    for i in range(names.n if ranks != NULL else 0):
+        ranks[order[i]] = i
+        trace.paths[i].bytes = names.all[order[i]].bytes
+        trace.paths[i].len = names.all[order[i]].len
+        trace.paths[i].wants_stat = names.all[order[i]].wants_stat
+    free(order)
+    return ranks
+
+
+cdef void rank_moved(Trace *trace, const u32 *ranks) noexcept nogil:
+    cdef Moved *moved = <Moved *>trace.moved.data
+    cdef u64 i
+    for i in range(trace.moved.len / sizeof(Moved)):
+        moved[i].old = ranks[moved[i].old]
+        moved[i].new = ranks[moved[i].new]
 
 
 cdef int make_uses(Trace *trace) noexcept nogil:
@@ -482,14 +518,12 @@ cdef int join_paths(Trace *trace) noexcept nogil:
     cdef u32 *ranks
     cdef u32 w
     cdef u32 i
-    if empty == NO_NAME or join_names(trace) < 0:
+    if empty == NO_NAME or join_mounts(trace) < 0 or join_names(trace) < 0:
         return -1
-    trace.n_paths = first.names.n
-    trace.paths = <Path *>calloc(<size_t>trace.n_paths + 1, sizeof(Path))
-    ranks = <u32 *>malloc((<size_t>trace.n_paths + 1) * sizeof(u32))
-    if trace.paths == NULL or ranks == NULL or rank_names(trace, ranks) < 0:
-        free(ranks)
+    ranks = rank_names(trace)
+    if ranks == NULL:
         return -1
+    rank_moved(trace, ranks)
     for w in range(1, trace.n_workers):
         for i in range(trace.workers[w].names.n):
             trace.workers[w].ranks[i] = ranks[trace.workers[w].ranks[i]]

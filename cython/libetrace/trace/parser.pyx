@@ -238,6 +238,7 @@ cdef void trace_free(Trace *trace) noexcept nogil:
         names_free(&worker.names)
         free(worker.ranks)
         buffer_free(&worker.claims)
+        buffer_free(&worker.renamed)
     stream_free(&trace.stream)
     spill_free(&trace.spill)
     free(trace.chunks)
@@ -245,6 +246,7 @@ cdef void trace_free(Trace *trace) noexcept nogil:
     free(trace.slots)
     free(trace.paths)
     free(trace.edges)
+    buffer_free(&trace.moved)
     for i in range(<u32>N_USES):
         free(trace.uses[i])
 
@@ -288,7 +290,7 @@ cdef api int etrace_parse_memory(const char *data, size_t size, size_t chunk_byt
 PROBLEMS = (
     "no-prefix", "unknown-tag", "bad-arguments", "wrong-upid", "stray-string", "bad-string",
     "incomplete", "cut-off", "no-follower", "no-leader", "second-parent", "no-environment",
-    "lost-events", "too-many-pipes",
+    "lost-events", "too-many-pipes", "too-many-moves",
 )
 assert len(PROBLEMS) == N_PROBLEMS
 STREAM_HINT = "name the trace, or give it through a pipe"

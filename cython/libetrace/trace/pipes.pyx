@@ -9,7 +9,7 @@ made only to hand them to a child, and pipes of a jobserver. A trace that makes 
 and reported.
 """
 from libc.stdlib cimport free, malloc, qsort
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from libetrace.core.memory cimport buffer_add, buffer_free, spill_drop_all
 from libetrace.core.types cimport u8, u32, u64
@@ -21,7 +21,7 @@ from libetrace.trace.pipe_tables cimport (
 )
 from libetrace.trace.thread_groups cimport Step, group_steps
 from libetrace.trace.trace cimport (
-    CLOEXEC, NO_PROCESS, TOO_MANY_PIPES, Edge, Event, Process, find_process, report_add,
+    CLOEXEC, NO_PROCESS, TOO_MANY_PIPES, Edge, Event, Path, Process, Program, find_process, report_add,
 )
 
 
@@ -76,12 +76,29 @@ cdef int cross(Pipes *pipes, const User *readers, size_t n_readers, const User *
     return 0
 
 
+# Whether a name ends with a slash and a text.
+cdef inline bint ends_with(const Path *path, const char *text, u32 n) noexcept nogil:
+    return path.len >= n and not memcmp(path.bytes + path.len - n, text, n)
+
+
+# GNU make gives jobs that run beside another one an empty pipe to read, instead of its standard input.
+cdef bint is_make(const Pipes *pipes, const Pipe *pipe) noexcept nogil:
+    cdef const Program *program
+    cdef const Path *path
+    if not pipe.index:
+        return False
+    program = pipes.trace.processes[pipe.process].programs[pipe.index - 1]
+    path = &pipes.trace.paths[pipes.trace.chunks[program.chunk].ranks[0][program.names[0]]]
+    return ends_with(path, b"/make", 5) or ends_with(path, b"/gmake", 6) \
+        or ends_with(path, b"/remake", 7)
+
+
 # Those who had an end of a pipe that nobody held alone: the execution that made the pipe, and had both.
 # A shell fills a here-document's pipe before it closes the end that it wrote to.
 cdef int cross_maker(Pipes *pipes, const User *users, size_t n, int end, Buffer *edges) noexcept nogil:
     cdef const Pipe *pipe = pipe_of(pipes, users[0].pipe)
     cdef User maker
-    if pipe.is_jobserver:
+    if pipe.is_jobserver or is_make(pipes, pipe):
         return 0
     maker.pipe = users[0].pipe
     maker.execution = pipes.trace.processes[pipe.process].first_execution + pipe.index

@@ -21,6 +21,7 @@ cdef enum:
     NO_ENVIRONMENT
     LOST_EVENTS
     TOO_MANY_PIPES
+    TOO_MANY_MOVES
     N_PROBLEMS
 
 
@@ -265,6 +266,12 @@ cdef struct Claim:
     u32 index
 
 
+# A rename that succeeded: its two halves.
+cdef struct Renamed:
+    const Event *before
+    const Event *event
+
+
 # Readers of an execution's pipes: both are rows of executions.
 cdef struct Edge:
     u32 writer
@@ -277,6 +284,7 @@ cdef struct Worker:
     Names names
     u32 *ranks  # number of a name -> number of the path
     Buffer claims  # Claim
+    Buffer renamed  # Renamed
     Report report
 
 
@@ -302,6 +310,7 @@ cdef struct Trace:
     u8 *uses[N_USES]  # whether some row uses a path as that, by number
     Edge *edges  # by writer, then reader
     u64 n_edges
+    Buffer moved  # Moved, see directories.pxd
     s64 start
     s64 end
     u64 n_lines

@@ -19,7 +19,7 @@ from libetrace.core.types cimport s32
 from libetrace.trace.events cimport *
 from libetrace.trace.trace cimport (
     BY_EXEC, CLOEXEC, DEAD, HAS_FAILED, IS_CLONE, NO_FOLLOWER, NO_LEADER, NO_PROCESS, REOPENS_PIPE,
-    Claim, Path, Process, Program, Worker, compare_events, drop_dead, event_line, report_add,
+    Claim, Path, Process, Program, Renamed, Worker, compare_events, drop_dead, event_line, report_add,
 )
 
 
@@ -323,6 +323,12 @@ cdef int add_claim(Trace *trace, Worker *worker, Process *process, Event *event,
     return buffer_add(&worker.claims, &claim, sizeof(claim))
 
 
+cdef int add_renamed(Worker *worker, const Event *before, const Event *event) noexcept nogil:
+    cdef Renamed renamed
+    renamed.before, renamed.event = before, event
+    return buffer_add(&worker.renamed, &renamed, sizeof(renamed))
+
+
 # Descriptors below 64 that cannot hold a pipe, so that most opens and closes are skipped later.
 cdef inline bint is_clean(u64 clean, s32 fd) noexcept nogil:
     return 0 <= fd < 64 and clean >> fd & 1
@@ -382,6 +388,9 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Lists *lists) n
         elif event.kind == ETRACE_EV_EXIT:
             process.has_exit = True
             process.exit_status = <u64>event.payload.number
+        elif event.kind == ETRACE_EV_RENAME_TO:
+            if add_renamed(worker, before, event) < 0:
+                return -1
         else:
             follow(&follower, event)
         if touches_pipes(event, &clean) \
