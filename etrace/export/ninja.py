@@ -104,6 +104,10 @@ def _lines(records: Records, environments: Environments, found: Replay) -> Itera
     yield "  rspfile_content = $content"
     for build in found.builds:
         commands = [_command(records, environments, row) for row in build.commands]
+        if build.renamed:
+            # ninja makes the directories of outputs, and mv would move into them
+            folders = " ".join(map(quote, sorted(build.renamed)))
+            commands.insert(0, f"{{ ! find {folders} -depth -type d -empty -delete 2>&-; :; }}")
         if build.directories:
             commands.insert(0, f"mkdir -p {' '.join(map(quote, sorted(build.directories)))}")
         written = build.written

@@ -32,6 +32,7 @@ from etrace.query.files import BITS, READ, WRITE
 from etrace.query.outside import fetches, program_of, reads_clock
 from etrace.query.rows.file_kinds import USUAL
 from etrace.query.rows.labels import MAKES
+from etrace.query.rows.path_names import RENAMED
 from etrace.query.rows.records import Records
 from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 
@@ -65,6 +66,8 @@ class Build:
     outputs: set[str] = field(default_factory=set)
     #: directories of files that are gone, which other commands made
     directories: set[str] = field(default_factory=set)
+    #: directories that it gives their names by renaming others: they must not be there before
+    renamed: set[str] = field(default_factory=set)
     #: contents of response files that are gone, which no command made
     responses: dict[str, bytes] = field(default_factory=dict)
     #: how they are written again
@@ -263,15 +266,24 @@ class _Finder:
             if found := [maker[name] for name in self._named(row) if name in maker]:
                 self.groups.join((edge, *found))
 
-    def _made_directories(self) -> set[str]:
-        """Return what calls of mkdir and install name, directories among it."""
-        return {
-            name
-            for row in range(self.image["executions"].n_rows)
-            if self.image["executions"]["binary"][row] != NONE
-            and self.processes.name(row) in ("mkdir", "install")
-            for name in self._named(row)
-        }
+    def _made_directories(self) -> Mapping[str, set[int | None]]:
+        """Return what calls of mkdir and install name, directories among it -> their edges."""
+        found: dict[str, set[int | None]] = defaultdict(set)
+        for row, binary in enumerate(self.image["executions"]["binary"]):
+            if binary != NONE and self.processes.name(row) in ("mkdir", "install"):
+                for name in self._named(row):
+                    found[name].add(self.edge_of.get(row))
+        return found
+
+    def _renamed_directories(self) -> Iterator[tuple[int, str]]:
+        """Yield (edge, directory) of directories that are there under the name of a rename."""
+        changes, opens = self.image["changes"], self.image["opens"]
+        for row, kind in zip(changes["open"], changes["kind"], strict=True):
+            edge = self.edge_of.get(opens["execution"][row])
+            path = opens["path"][row]
+            mode = self.records.file_kinds.temporaries.mode_of(path)
+            if kind == RENAMED and edge is not None and stat.S_ISDIR(file_type(mode)):
+                yield self.groups.find(edge), self.records.path(path)
 
     def _named(self, row: int) -> list[str]:
         """Return the words of a command as paths."""
@@ -338,13 +350,16 @@ class _Finder:
             builds[self.groups.find(edge)].commands.append(row)
         for group, name, content in self._responses(uses):
             builds[group].responses[name] = content
+        for group, name in self._renamed_directories():
+            builds[group].renamed.add(name)
         made = self._made_directories()
         for path, own in uses.items():
             text = self.records.path(path)
             if not self._is_there(path):
                 above = dirname(text)
-                if above in made:
-                    for use in own:
+                makers = {self.groups.find(edge) for edge in made.get(above, ()) if edge is not None}
+                for use in own if above in made else ():
+                    if self.groups.find(use.edge) not in makers:
                         builds[self.groups.find(use.edge)].directories.add(above)
                 continue
             writers = {self.groups.find(use.edge) for use in own if use.access & WRITE}
