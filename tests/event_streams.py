@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from builders import CLONE_FILES, O_CLOEXEC, Piece, TraceBuilder
 from hypothesis import strategies as st
 
-FDS = st.sampled_from([0, 1, 3, 4, 5, 62, 63])  #: 62 and 63: bash, and not open in this process
-FLAGS = st.sampled_from([0, 1, 2, 3, 0o1101, 0o302, 0o1000, O_CLOEXEC, O_CLOEXEC | 1, 2**32 - 1])
+FDS = st.sampled_from(
+    [0, 1, 3, 4, 5, 62, 63, 64, 300]
+)  #: 62 and 63: bash, and not open in this process
+FLAGS = st.sampled_from(
+    [0, 1, 2, 3, 0o1101, 0o302, 0o1000, 0o20200002, O_CLOEXEC, O_CLOEXEC | 1, 2**32 - 1]
+)
 CLONE_FLAGS = st.sampled_from([None, 0, 17, CLONE_FILES, 0x10F00, 2**64 - 1])
 STATUS = st.sampled_from([0, 1, 139, 2**15 - 1, 2**15, 2**32 - 1])
 CPUS = st.sampled_from([0, 0, 0, 1, 7, 2**32 - 1])

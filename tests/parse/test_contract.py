@@ -20,6 +20,7 @@ from builders import (
     O_EXCL,
     O_PATH,
     O_RDWR,
+    O_TMPFILE,
     O_TRUNC,
     O_WRONLY,
     RENAME_EXCHANGE,
@@ -180,6 +181,8 @@ def test_copies_of_a_descriptor_belong_to_its_use(run: Parse) -> None:
         (O_WRONLY | O_CREAT | O_APPEND, False),
         (O_RDWR, False),
         (O_PATH | O_TRUNC, False),
+        (O_RDWR | O_TMPFILE, True),
+        (O_PATH | O_TMPFILE, False),
     ],
 )
 def test_opens_after_which_a_file_is_empty_or_new_are_reported(
@@ -286,10 +289,33 @@ def test_what_closes_on_exec_is_not_inherited(run: Parse) -> None:
     assert held(products, RIGHT, 1) == held(products, OTHER, 1) == [(0, "/w/a", 0)]
 
 
-def test_descriptors_from_64_on_are_not_followed(run: Parse) -> None:
-    t = TraceBuilder().open(SHELL, "/w/a", fd=63).open(SHELL, "/w/b", fd=64).fork(SHELL, LEFT)
-    t.dup(LEFT, 63, 0).dup(LEFT, 64, 1).exec(LEFT, "/bin/a").exit(LEFT)
-    assert held(run(t), LEFT, 1) == [(0, "/w/a", 0)]
+@pytest.mark.parametrize("fd", [63, 64, 65, 127, 128, 200, 255, 1000, 1023, 4000, (1 << 20) - 1])
+def test_high_descriptors_are_followed(run: Parse, fd: int) -> None:
+    t = TraceBuilder().open(SHELL, "/w/a", fd=fd).open(SHELL, "/w/b", fd=fd - 1).fork(SHELL, LEFT)
+    t.dup(LEFT, fd, 0).dup(LEFT, fd - 1, 1).exec(LEFT, "/bin/a").exit(LEFT)
+    assert held(run(t), LEFT, 1) == [(0, "/w/a", 0), (1, "/w/b", 0)]
+
+
+def test_descriptors_beyond_those_that_kernels_allow_are_not_followed(run: Parse) -> None:
+    t = TraceBuilder().open(SHELL, "/w/a", fd=1 << 20).open(SHELL, "/w/b", fd=-1).fork(SHELL, LEFT)
+    t.dup(LEFT, 1 << 20, 0).dup(LEFT, -1, 1).exec(LEFT, "/bin/a").exit(LEFT)
+    assert held(run(t), LEFT, 1) == []
+
+
+def test_each_child_has_the_descriptors_of_its_fork(run: Parse) -> None:
+    children = [number << 22 | 5 for number in range(100, 104)]
+    t = TraceBuilder().open(SHELL, "/w/a", fd=70, flags=O_CLOEXEC)
+    for child, change in zip(children, ("none", "open", "close", "exec"), strict=True):
+        if change == "open":
+            t.open(SHELL, "/w/b", fd=71)
+        elif change == "close":
+            t.close(SHELL, 71)
+        elif change == "exec":
+            t.exec(SHELL, "/bin/sh")
+        t.fork(SHELL, child).dup(child, 70, 0).dup(child, 71, 1).exec(child, "/bin/a").exit(child)
+    products = run(t)
+    a, b = (0, "/w/a", 0), (1, "/w/b", 0)
+    assert [held(products, child, 1) for child in children] == [[a], [a, b], [a], []]
 
 
 def test_a_file_is_followed_through_255_forks(run: Parse) -> None:

@@ -13,7 +13,7 @@ from builders import O_CLOEXEC
 from reference.executions import Execution, Joined
 from reference.reader import Event
 
-FOLLOWED = range(64)
+FOLLOWED = range(1 << 20)
 STANDARD = range(3)
 MAX_FORKS = 255
 
@@ -69,7 +69,7 @@ def replay(event: Event, table: Table) -> None:
         case "New_proc":
             for fd in [fd for fd, held in table.items() if held.closes_on_exec]:
                 del table[fd]
-    for fd in table.keys() - set(FOLLOWED):
+    for fd in [fd for fd in table if fd not in FOLLOWED]:
         del table[fd]
 
 

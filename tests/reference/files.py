@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from builders import CLONE_FILES, O_CREAT, O_EXCL, O_PATH, O_TRUNC, RENAME_EXCHANGE
+from builders import CLONE_FILES, O_CREAT, O_EXCL, O_PATH, O_TMPFILE, O_TRUNC, RENAME_EXCHANGE
 from reference.executions import Execution, Joined, clone_flags
 from reference.reader import Event
 
@@ -156,7 +156,7 @@ def empties(flags: int) -> bool:
     """Return whether a file is empty or new after an Open with these flags."""
     if flags & O_PATH:
         return False
-    return bool(flags & O_TRUNC) or flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL
+    return bool(flags & (O_TRUNC | O_TMPFILE)) or flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL
 
 
 def merge_records(records: Iterable[Record]) -> list[Record]:

@@ -31,7 +31,8 @@ cdef enum:
     O_CREAT = 0x40
     O_EXCL = 0x80
     O_TRUNC = 0x200
-    O_PATH = 0x200000  # ignores the three above
+    O_TMPFILE = 0x400000  # a file without a name of its own; comes with O_DIRECTORY
+    O_PATH = 0x200000  # ignores the four above
     RENAME_EXCHANGE = 2
     ARGUMENTS = FIRST_DATA + ETRACE_DATA_A
     VARIABLE = FIRST_DATA + ETRACE_DATA_ENV
@@ -244,7 +245,7 @@ cdef int fill_usage(Chunk *chunk, Event *event, const s64 *numbers) noexcept nog
 cdef inline bint empties(s64 flags) noexcept nogil:
     if flags & O_PATH:
         return False
-    return flags & O_TRUNC or flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL
+    return flags & (O_TRUNC | O_TMPFILE) or flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL
 
 
 cdef int fill_event(Chunk *chunk, Event *event, Assembly *assembly,

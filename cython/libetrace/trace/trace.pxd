@@ -212,7 +212,7 @@ cdef enum:
 cdef struct Wanted:
     u32 index
     u8 fd
-    u8 source
+    s32 source
     bint has_survived  # an exec: `source` must not close on exec
 
 
@@ -228,7 +228,9 @@ cdef struct Process:
     u32 n_inherited_arguments  # the first ones of its arguments, which index 0 shows
     Event **pipe_events  # those that can touch a descriptor of a pipe
     Event *fork_event  # that made it
-    void *snapshots  # Snapshot of each fork, see inherited.pxd
+    void *snapshots  # Snapshot of each fork, see verifier.pxd
+    void *changes  # Change: of descriptors at the forks, by descriptor and fork
+    u64 n_changes
     Wanted *wanted  # descriptors that executions began with, by index
     u32 n_wanted
     u32 n_pipe_events

@@ -13,9 +13,11 @@ its ancestors, when its entry is written.
 from libc.stdlib cimport free, malloc, qsort
 from libc.string cimport memcmp, memcpy, memset
 
-from libetrace.core.memory cimport arena_take, buffer_add, buffer_free, spill_drop_all, spill_step
+from libetrace.core.memory cimport (
+    Arena, arena_take, buffer_add, buffer_free, buffer_reserve, spill_drop_all, spill_step,
+)
 from libetrace.core.scan cimport etrace_take
-from libetrace.core.types cimport s32
+from libetrace.core.types cimport s32, u8, u32, u64
 from libetrace.trace.events cimport *
 from libetrace.trace.trace cimport (
     BY_EXEC, CLOEXEC, DEAD, HAS_FAILED, IS_CLONE, NO_FOLLOWER, NO_LEADER, NO_PROCESS, REOPENS_PIPE,
@@ -30,99 +32,141 @@ cdef enum:
     N_STANDARD = 3
 
 
-cdef inline bint is_followed(s32 fd) noexcept nogil:
-    return 0 <= fd < N_DESCRIPTORS
+cdef void follower_free(Follower *follower) noexcept nogil:
+    buffer_free(&follower.places)
+    buffer_free(&follower.touched)
+    buffer_free(&follower.changed)
 
 
-cdef inline u64 bit(int fd) noexcept nogil:
-    return <u64>1 << fd
+# Makes the follower that of another upid.
+cdef void follower_reset(Follower *follower) noexcept nogil:
+    cdef const Touched *touched = <const Touched *>follower.touched.data
+    cdef size_t i
+    for i in range(follower.touched.len / sizeof(Touched)):
+        (<u32 *>follower.places.data)[touched[i].fd] = 0
+    follower.touched.len = follower.changed.len = 0
+    follower.n_execs = 0
 
 
-cdef inline void empty(Follower *follower, s32 fd) noexcept nogil:
-    if is_followed(fd):
-        follower.touched |= bit(fd)
-        follower.filled &= ~bit(fd)
+cdef inline Slot *find_touched(const Follower *follower, s32 fd) noexcept nogil:
+    cdef u32 place
+    if fd < 0 or <u64>fd >= follower.places.len / sizeof(u32):
+        return NULL
+    place = (<const u32 *>follower.places.data)[fd]
+    return &(<Touched *>follower.touched.data)[place - 1].slot if place else NULL
 
 
-cdef inline Slot *fill(Follower *follower, s32 fd) noexcept nogil:
-    follower.touched |= bit(fd)
-    follower.filled |= bit(fd)
-    return &follower.slots[fd]
+# Room for a descriptor among the places.
+cdef int reserve_place(Follower *follower, s32 fd) noexcept nogil:
+    cdef size_t n = (<size_t>fd + 1) * sizeof(u32)
+    if n <= follower.places.len:
+        return 0
+    n = max(n, 2 * follower.places.len)
+    if buffer_reserve(&follower.places, n - follower.places.len) < 0:
+        return -1
+    memset(follower.places.data + follower.places.len, 0, n - follower.places.len)
+    follower.places.len = n
+    return 0
+
+
+# The descriptor gets this slot; -1: no memory.
+cdef int touch(Follower *follower, s32 fd, const Slot *slot) noexcept nogil:
+    cdef Touched fresh
+    cdef Touched *touched
+    cdef u32 place
+    if not 0 <= fd < N_DESCRIPTORS:
+        return 0
+    if reserve_place(follower, fd) < 0:
+        return -1
+    place = (<u32 *>follower.places.data)[fd]
+    if not place:
+        memset(&fresh, 0, sizeof(fresh))
+        fresh.fd = fd
+        if buffer_add(&follower.touched, &fresh, sizeof(fresh)) < 0:
+            return -1
+        place = <u32>(follower.touched.len / sizeof(Touched))
+        (<u32 *>follower.places.data)[fd] = place
+    touched = &(<Touched *>follower.touched.data)[place - 1]
+    touched.slot = slot[0]
+    touched.slot.n_execs = follower.n_execs
+    if touched.is_noted:
+        return 0
+    touched.is_noted = True
+    place -= 1
+    return buffer_add(&follower.changed, &place, sizeof(place))
+
+
+cdef inline int empty(Follower *follower, s32 fd) noexcept nogil:
+    cdef Slot slot
+    memset(&slot, 0, sizeof(slot))
+    return touch(follower, fd, &slot)
+
+
+cdef inline bint is_open(const Slot *slot, u32 n_execs) noexcept nogil:
+    return slot.is_filled and not (slot.is_cloexec and slot.n_execs < n_execs)
 
 
 # Finds the file of a descriptor now; False: none.
-cdef inline bint look_up(const Follower *follower, int fd, Slot *found) noexcept nogil:
-    if follower.touched & bit(fd):
-        found[0] = follower.slots[fd]
-        return follower.filled & bit(fd) != 0
+cdef inline bint look_up(const Follower *follower, s32 fd, Slot *found) noexcept nogil:
+    cdef const Slot *slot = find_touched(follower, fd)
+    if slot != NULL:
+        found[0] = slot[0]
+        return is_open(slot, follower.n_execs)
     found.opened = NULL
-    found.source = <u8>fd
+    found.source = fd
+    found.is_filled = True
     found.is_cloexec = False  # as far as is known: has_survived says what it must be
-    found.has_survived = follower.has_executed
+    found.has_survived = follower.n_execs > 0
     return True
 
 
-cdef void copy(Follower *follower, s32 old_fd, s32 new_fd, bint is_cloexec) noexcept nogil:
-    cdef Slot source
-    cdef Slot *slot
+cdef int copy(Follower *follower, s32 old_fd, s32 new_fd, bint is_cloexec) noexcept nogil:
+    cdef Slot slot
     if old_fd == new_fd:
-        return
-    if not is_followed(new_fd):
-        return
-    if not is_followed(old_fd) or not look_up(follower, old_fd, &source):
-        empty(follower, new_fd)
-        return
-    slot = fill(follower, new_fd)
-    slot[0] = source
+        return 0
+    if not 0 <= old_fd < N_DESCRIPTORS or not look_up(follower, old_fd, &slot):
+        return empty(follower, new_fd)
     slot.is_cloexec = is_cloexec
+    return touch(follower, new_fd, &slot)
 
 
-cdef void follow(Follower *follower, const Event *event) noexcept nogil:
-    cdef Slot *slot
+# An Open, Close, Dup or Pipe; -1: no memory.
+cdef int follow(Follower *follower, const Event *event) noexcept nogil:
+    cdef Slot slot
     if event.kind == ETRACE_EV_OPEN:
-        if is_followed(event.fd):
-            slot = fill(follower, event.fd)
-            slot.opened = event
-            slot.is_cloexec = event.access & CLOEXEC != 0
-    elif event.kind == ETRACE_EV_CLOSE:
-        empty(follower, event.fd)
-    elif event.kind == ETRACE_EV_DUP:
-        copy(follower, event.fd, event.fd2, event.access & CLOEXEC != 0)
-    elif event.kind == ETRACE_EV_PIPE:
-        empty(follower, event.fd)
-        empty(follower, event.fd2)
+        memset(&slot, 0, sizeof(slot))
+        slot.opened = event
+        slot.is_filled = True
+        slot.is_cloexec = event.access & CLOEXEC != 0
+        return touch(follower, event.fd, &slot)
+    if event.kind == ETRACE_EV_CLOSE:
+        return empty(follower, event.fd)
+    if event.kind == ETRACE_EV_DUP:
+        return copy(follower, event.fd, event.fd2, event.access & CLOEXEC != 0)
+    if event.kind == ETRACE_EV_PIPE:
+        return -1 if empty(follower, event.fd) < 0 else empty(follower, event.fd2)
+    return 0
 
 
-cdef void follow_exec(Follower *follower) noexcept nogil:
-    cdef int fd
-    for fd in range(N_DESCRIPTORS):
-        if follower.filled & bit(fd) and follower.slots[fd].is_cloexec:
-            follower.filled &= ~bit(fd)
-    follower.has_executed = True
-
-
-# Appends a Snapshot to `snapshots`; -1: no memory.
-cdef int follow_fork(Follower *follower, Event *fork, Arena *arena,
-                     Buffer *snapshots) noexcept nogil:
-    cdef Slot kept[N_DESCRIPTORS]
+# Appends what has changed since the last fork, so that n forks cost no n tables; -1: no memory.
+cdef int follow_fork(Follower *follower, Event *fork, Buffer *snapshots,
+                     Buffer *changes) noexcept nogil:
+    cdef const u32 *changed = <const u32 *>follower.changed.data
+    cdef Touched *touched
     cdef Snapshot snapshot
-    cdef Slot *slots
-    cdef int n = 0
-    cdef int fd
-    for fd in range(N_DESCRIPTORS):
-        if follower.filled & bit(fd):
-            kept[n] = follower.slots[fd]
-            n += 1
-    slots = <Slot *>arena_take(arena, n * sizeof(Slot))
-    if slots == NULL:
-        return -1
-    for fd in range(n):
-        slots[fd] = kept[fd]
-    snapshot.touched = follower.touched
-    snapshot.filled = follower.filled
-    snapshot.has_executed = follower.has_executed
-    snapshot.slots = slots
+    cdef Change change
+    cdef size_t i
+    snapshot.n_execs = follower.n_execs
     fork.fd = <s32>(snapshots.len / sizeof(Snapshot))
+    change.fork = <u32>fork.fd
+    for i in range(follower.changed.len / sizeof(u32)):
+        touched = &(<Touched *>follower.touched.data)[changed[i]]
+        touched.is_noted = False
+        change.fd = touched.fd
+        change.slot = touched.slot
+        if buffer_add(changes, &change, sizeof(change)) < 0:
+            return -1
+    follower.changed.len = 0
     return buffer_add(snapshots, &snapshot, sizeof(snapshot))
 
 
@@ -142,14 +186,31 @@ cdef int add_wanted(const Follower *follower, u32 index, Buffer *wanted) noexcep
     return 0
 
 
-# The slot of a filled descriptor: they are packed.
-cdef inline const Slot *slot_of(const Snapshot *snapshot, int fd) noexcept nogil:
-    cdef u64 before = snapshot.filled & (bit(fd) - 1)
-    cdef int n = 0
-    while before:
-        before &= before - 1
-        n += 1
-    return &snapshot.slots[n]
+cdef inline bint is_before(const Change *change, s32 fd, u32 fork) noexcept nogil:
+    return change.fd < fd or (change.fd == fd and change.fork < fork)
+
+
+cdef int compare_changes(const void *a, const void *b) noexcept nogil:
+    cdef const Change *x = <const Change *>a
+    cdef const Change *y = <const Change *>b
+    if is_before(x, y.fd, y.fork):
+        return -1
+    return is_before(y, x.fd, x.fork)
+
+
+# The slot of a descriptor at a fork, by bisection; NULL: no event had touched it.
+cdef const Slot *slot_at(const Process *process, s32 fd, u32 fork) noexcept nogil:
+    cdef const Change *changes = <const Change *>process.changes
+    cdef u64 low = 0
+    cdef u64 high = process.n_changes
+    cdef u64 middle
+    while low < high:
+        middle = (low + high) / 2
+        if is_before(&changes[middle], fd, fork + 1):
+            low = middle + 1
+        else:
+            high = middle
+    return &changes[low - 1].slot if low and changes[low - 1].fd == fd else NULL
 
 
 # Devices carry no build data.
@@ -170,22 +231,21 @@ cdef const Event *find_inherited(const Trace *trace, u32 number, const Wanted *w
     cdef const Process *process = &trace.processes[number]
     cdef const Snapshot *snapshot
     cdef const Slot *slot
-    cdef int fd = wanted.source
+    cdef s32 fd = wanted.source
     cdef bint has_survived = wanted.has_survived
+    cdef u32 fork
     cdef int i
     for i in range(MAX_FORKS):
         if process.parent == NO_PROCESS or not process.inherits:
             return NULL
-        snapshot = <const Snapshot *>trace.processes[process.parent].snapshots \
-            + process.fork_event.fd
+        fork = <u32>process.fork_event.fd
         process = &trace.processes[process.parent]
-        if not snapshot.touched & bit(fd):
-            has_survived = has_survived or snapshot.has_executed
+        snapshot = <const Snapshot *>process.snapshots + fork
+        slot = slot_at(process, fd, fork)
+        if slot == NULL:
+            has_survived = has_survived or snapshot.n_execs > 0
             continue
-        if not snapshot.filled & bit(fd):
-            return NULL
-        slot = slot_of(snapshot, fd)
-        if has_survived and slot.is_cloexec:
+        if not is_open(slot, snapshot.n_execs) or (has_survived and slot.is_cloexec):
             return NULL
         if slot.opened != NULL:
             return if_file(trace, slot.opened)
@@ -207,7 +267,9 @@ cdef struct Lists:
     Buffer programs  # Program *
     Buffer pipe_events  # Event *
     Buffer snapshots  # Snapshot
+    Buffer changes  # Change
     Buffer wanted  # Wanted
+    Follower follower
 
 
 cdef int compare_places(const void *a, const void *b) noexcept nogil:
@@ -360,12 +422,12 @@ cdef inline bint touches_pipes(const Event *event, u64 *clean) noexcept nogil:
 # Executions, forks, descriptors and the events of pipes, in order.
 cdef int collect(Trace *trace, Worker *worker, Process *process, Lists *lists) noexcept nogil:
     cdef Event *event = process.first
-    cdef Follower follower
+    cdef Follower *follower = &lists.follower
     cdef Event *before = NULL
     cdef Event *run = NULL  # first of the Close, Comm, Usage and Written events with one stamp up to here
     cdef u64 clean = 0
     cdef u32 n_steps = 0
-    follower_init(&follower)
+    follower_reset(follower)
     while event != NULL:
         note_neighbours(before, event)
         if event.kind in (ETRACE_EV_CLOSE, ETRACE_EV_COMM, ETRACE_EV_USAGE, ETRACE_EV_WRITTEN):
@@ -377,13 +439,13 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Lists *lists) n
             run = NULL
         if event.kind == ETRACE_EV_NEW_PROC:
             process.n_programs += 1
-            follow_exec(&follower)
+            follower.n_execs += 1
             if buffer_add(&lists.programs, &event.payload.program, sizeof(Program *)) < 0 \
-                    or add_wanted(&follower, process.n_programs, &lists.wanted) < 0:
+                    or add_wanted(follower, process.n_programs, &lists.wanted) < 0:
                 return -1
         elif event.kind == ETRACE_EV_SCHED_FORK:
             if add_claim(trace, worker, process, event, before) < 0 \
-                    or follow_fork(&follower, event, &worker.arena, &lists.snapshots) < 0:
+                    or follow_fork(follower, event, &lists.snapshots, &lists.changes) < 0:
                 return -1
         elif event.kind == ETRACE_EV_EXIT:
             process.has_exit = True
@@ -391,8 +453,8 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Lists *lists) n
         elif event.kind == ETRACE_EV_RENAME_TO:
             if add_renamed(worker, before, event) < 0:
                 return -1
-        else:
-            follow(&follower, event)
+        elif follow(follower, event) < 0:
+            return -1
         if touches_pipes(event, &clean) \
                 and buffer_add(&lists.pipe_events, &event, sizeof(event)) < 0:
             return -1
@@ -401,7 +463,7 @@ cdef int collect(Trace *trace, Worker *worker, Process *process, Lists *lists) n
         spill_step(&trace.spill, &n_steps)
     if process.n_programs:
         return 0
-    return add_wanted(&follower, 0, &lists.wanted)
+    return add_wanted(follower, 0, &lists.wanted)
 
 
 # A copy of a list that stays.
@@ -419,17 +481,24 @@ cdef int verify_process(Trace *trace, Worker *worker, Process *process,
         return -1
     verify_pairs(trace, worker, process)
     lists.programs.len = lists.pipe_events.len = lists.snapshots.len = lists.wanted.len = 0
+    lists.changes.len = 0
     if collect(trace, worker, process, lists) < 0:
         return -1
     process.programs = <Program **>keep(&worker.arena, &lists.programs)
     process.pipe_events = <Event **>keep(&worker.arena, &lists.pipe_events)
     process.snapshots = keep(&worker.arena, &lists.snapshots)
+    process.changes = keep(&worker.arena, &lists.changes)
+    process.n_changes = lists.changes.len / sizeof(Change)
     process.wanted = <Wanted *>keep(&worker.arena, &lists.wanted)
     process.n_pipe_events = <u32>(lists.pipe_events.len / sizeof(Event *))
     process.n_wanted = <u32>(lists.wanted.len / sizeof(Wanted))
     if process.programs == NULL or process.pipe_events == NULL:
         return -1
-    return -1 if process.snapshots == NULL or process.wanted == NULL else 0
+    if process.snapshots == NULL or process.changes == NULL or process.wanted == NULL:
+        return -1
+    if process.n_changes > 1:
+        qsort(process.changes, process.n_changes, sizeof(Change), compare_changes)
+    return 0
 
 
 cdef int verify_processes(Trace *trace, unsigned int worker) noexcept nogil:
@@ -451,5 +520,7 @@ cdef int verify_processes(Trace *trace, unsigned int worker) noexcept nogil:
     buffer_free(&lists.programs)
     buffer_free(&lists.pipe_events)
     buffer_free(&lists.snapshots)
+    buffer_free(&lists.changes)
     buffer_free(&lists.wanted)
+    follower_free(&lists.follower)
     return status
