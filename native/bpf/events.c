@@ -254,13 +254,12 @@ static void put_name(const struct traced *task, u64 now, enum etrace_event event
 static const struct etrace_text nothing = { "", 0 };
 
 /*
- * An absolute name has no directory, unless it is a link of /proc: then that is where it leads, for calls
- * that follow it.
+ * A name that is followed. An absolute one has no directory, unless it is a link of /proc: then that is
+ * where it leads.
  */
-static void join_name(struct name *name, const struct etrace_text *directory, const struct etrace_text *text,
-		      bool follows)
+static void join_name(struct name *name, const struct etrace_text *directory, const struct etrace_text *text)
 {
-	if (follows && text->len && text->text[0] == '/' && directory->len)
+	if (text->len && text->text[0] == '/' && directory->len)
 		name_join(name, directory, &nothing);
 	else
 		name_join(name, directory, text);
@@ -284,21 +283,24 @@ static void put_pair(struct traced *task, const struct record *record, const str
 {
 	bool is_rename = record->kind == RECORD_RENAME;
 	bool has_flags = record->values[1] == FORM_WITH_FLAGS;
-	bool follows = !is_rename && record->values[2] & (AT_SYMLINK_FOLLOW | AT_EMPTY_PATH);
+	bool is_file = !is_rename && !strings[0].len && record->values[2] & AT_EMPTY_PATH; /* a descriptor's */
+	bool follows = !is_rename && record->values[2] & AT_SYMLINK_FOLLOW;
 	bool done = !record->values[0];
 	u64 now = record->time_ns;
 	struct viewer viewer = traced_viewer(task, record);
 	struct name from, to;
 
-	if (follows) {
-		join_name(&from, &strings[1], &strings[0], true);
+	if (is_file || (follows && record->found & 1 << 1)) {
+		name_join(&from, &strings[1], &nothing);
+	} else if (follows) {
+		join_name(&from, &strings[1], &strings[0]);
 		if (!name_resolve(&from, &viewer))
 			name_resolve_directories(&from, &viewer);
 	} else {
 		find_name(&from, record, 1, strings, &viewer);
 	}
 	find_name(&to, record, 3, strings, &viewer);
-	if (!(record->unread & 1) && (done || record->found & RECORD_TARGET_FOUND ||
+	if (!(record->unread & 1) && (done || is_file || record->found & RECORD_TARGET_FOUND ||
 				      (!(record->found & RECORD_TARGET_ABSENT) && name_exists(&from, &viewer))))
 		put_name(task, now,
 			 is_rename ? (has_flags ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM) :

@@ -22,7 +22,7 @@ enum record_kind {
 	RECORD_PIPE, /* fd, fd, flags */
 	RECORD_DUP, /* fd, fd, flags */
 	RECORD_RENAME, /* result, form, flags; name, directory, name, directory */
-	RECORD_LINK, /* likewise */
+	RECORD_LINK, /* likewise; a name that is followed and found has the file in the place of its directory */
 	RECORD_SYMLINK, /* target, name, directory, what the target leads to */
 	RECORD_MOUNT, /* result, flags; source, type, target, directory, or where the target leads if that was found */
 	RECORD_UMOUNT, /* likewise */

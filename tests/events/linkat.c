@@ -37,6 +37,19 @@ int main(int argc, char **argv)
 	expect_pair(&task, here("sym"), here("dir/sym2"), 0);
 	MUST(syscall(SYS_linkat, AT_FDCWD, "sym", AT_FDCWD, "followed", AT_SYMLINK_FOLLOW));
 	expect_pair(&task, here("dir/file"), here("followed"), AT_SYMLINK_FOLLOW);
+	MUST(syscall(SYS_linkat, AT_FDCWD, "dir/file", AT_FDCWD, "dir/hard", AT_SYMLINK_FOLLOW));
+	expect_pair(&task, here("dir/file"), here("dir/hard"), AT_SYMLINK_FOLLOW);
+	MUST(syscall(SYS_linkat, (int)dir, "file", AT_FDCWD, "of_dir", AT_SYMLINK_FOLLOW));
+	expect_pair(&task, here("dir/file"), here("of_dir"), AT_SYMLINK_FOLLOW);
+	MUST(syscall(SYS_linkat, (int)dir, "../dir/sym2", (int)dir, "lost", 0));
+	expect_pair(&task, here("dir/sym2"), here("dir/lost"), 0);
+	MUST(symlink("../sym", "dir/twice"));
+	expect_symlink(&task, "../sym", here("dir/file"), here("dir/twice"));
+	MUST(syscall(SYS_linkat, AT_FDCWD, "dir/twice", AT_FDCWD, "dir/end", AT_SYMLINK_FOLLOW));
+	expect_pair(&task, here("dir/file"), here("dir/end"), AT_SYMLINK_FOLLOW);
+	MUST_FAIL(syscall(SYS_linkat, AT_FDCWD, "dir/twice", AT_FDCWD, "plain", AT_SYMLINK_FOLLOW), EEXIST);
+	expect_path(&task, "LinkatFrom", "LF", here("dir/file"), AT_SYMLINK_FOLLOW);
+	expect(&task, "LinkFailed|");
 	fail(&task, dir);
 	leave(&task, 0);
 }

@@ -22,7 +22,7 @@ CREAT_FLAGS = NUMBERS[b"O_CREAT"] | NUMBERS[b"O_WRONLY"] | NUMBERS[b"O_TRUNC"]
 DUPS = {NUMBERS[b"F_DUPFD"]: 0, NUMBERS[b"F_DUPFD_CLOEXEC"]: O_CLOEXEC}
 F_SETFD, FD_CLOEXEC = NUMBERS[b"F_SETFD"], NUMBERS[b"FD_CLOEXEC"]
 CLOSE_RANGE_CLOEXEC = NUMBERS[b"CLOSE_RANGE_CLOEXEC"]
-FOLLOW = NUMBERS[b"AT_SYMLINK_FOLLOW"] | NUMBERS[b"AT_EMPTY_PATH"]
+FOLLOW = NUMBERS[b"AT_SYMLINK_FOLLOW"]
 PR_SET_NAME = NUMBERS[b"PR_SET_NAME"]
 COMM_BYTES = 15
 U32, U64 = (1 << 32) - 1, (1 << 64) - 1
@@ -423,9 +423,12 @@ class Calls:
             return
         flags, given = self._number(args[4]) & U32, self._text(args[1])
         first, second = self._at(task, args[0]), self._at(task, args[2])
-        old = join(first, given) if given else first
-        old = self._meant(task, old)
-        source = self.resolver.file(old) if flags & FOLLOW else self.resolver.entry(old)
+        source = first  # AT_EMPTY_PATH
+        if not first and not given:
+            raise UnknownDirectoryError
+        if given:
+            old = self._meant(task, join(first, given))
+            source = self.resolver.file(old) if flags & FOLLOW else self.resolver.entry(old)
         ends = source, self._named(second, args[3])
         self._moved(task, time_ns, ("LinkatFrom", "LinkTo"), ends, (flags,))
 

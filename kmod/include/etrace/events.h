@@ -65,7 +65,7 @@ enum etrace_data {
 	ETRACE_DATA_FO, /* path as given to the call, made absolute by putting the directory and a `/` before it, not normalised */
 	ETRACE_DATA_RF, /* absolute path of the rename's source */
 	ETRACE_DATA_RT, /* absolute path of the rename's destination */
-	ETRACE_DATA_LF, /* absolute path of the link's source; with AT_SYMLINK_FOLLOW or AT_EMPTY_PATH that of the file itself */
+	ETRACE_DATA_LF, /* absolute path of the link's source; with AT_SYMLINK_FOLLOW, or AT_EMPTY_PATH and no name, that of the file itself */
 	ETRACE_DATA_LT, /* absolute path of the new link */
 	ETRACE_DATA_ST, /* target string of the symlink, not resolved */
 	ETRACE_DATA_SR, /* absolute path that the target resolves to, when it exists */

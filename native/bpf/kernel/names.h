@@ -169,10 +169,24 @@ __attribute__((noinline)) int put_exec_name(u64 key, u32 pid, int dirfd, u64 nam
 
 /* ---- names ---- */
 
+#define AT_SYMLINK_FOLLOW 0x400
+
+/* The same for a call that follows the name: what that leads to, or else the directory that it starts from. */
+static __always_inline u32 take_followed(struct scratch *scratch, u32 number, u32 at, u32 name, int dirfd)
+{
+	int n = scratch->head.lens[number - 1] ? walk_file(name, dirfd, at) : WALK_UNKNOWN;
+
+	if (n < 0)
+		return take_directory(scratch, number, at, name, dirfd);
+	scratch->head.found |= 1 << number | RECORD_TARGET_FOUND;
+	return take_text(scratch, number, at, n);
+}
+
 static __always_inline void put_pair(struct task *task, const struct call *call, u8 record)
 {
 	const u64 *args = call->args;
 	bool is_at = call->kind != CALL_RENAME && call->kind != CALL_LINK;
+	bool follows = call->kind == CALL_LINKAT && args[4] & AT_SYMLINK_FOLLOW;
 	struct scratch *scratch;
 	u32 from = 0;
 	u32 to;
@@ -188,9 +202,13 @@ static __always_inline void put_pair(struct task *task, const struct call *call,
 	scratch->head.values[2] = is_at ? (u32)args[4] : 0;
 	scratch->head.flags |= foreign_flag();
 	at = take_string(scratch, 0, 0, args[is_at ? 1 : 0]);
-	at = take_last_directory(scratch, 1, at, from, is_at ? (int)args[0] : AT_FDCWD);
-	if (call->result < 0 && scratch->head.found)
-		scratch->head.found |= (u8)walk_last(from, scratch->head.lens[0]);
+	if (follows) {
+		at = take_followed(scratch, 1, at, from, (int)args[0]);
+	} else {
+		at = take_last_directory(scratch, 1, at, from, is_at ? (int)args[0] : AT_FDCWD);
+		if (call->result < 0 && scratch->head.found)
+			scratch->head.found |= (u8)walk_last(from, scratch->head.lens[0]);
+	}
 	to = at;
 	at = take_string(scratch, 2, at, args[is_at ? 3 : 1]);
 	at = take_last_directory(scratch, 3, at, to, is_at ? (int)args[2] : AT_FDCWD);

@@ -21,12 +21,14 @@ static long look_for(int dirfd, const char *name)
 	return result;
 }
 
-/* Both names; the record is open until the result is known. */
+/* Both names; the record is open until the result is known. `flags` are those of linkat(). */
 static void begin_names(struct names *names, enum ring_kind kind, int from_dir, const char *from,
-			int to_dir, const char *to, bool follow)
+			int to_dir, const char *to, int flags)
 {
+	bool follow = flags & AT_SYMLINK_FOLLOW;
 	struct path source;
 	struct path destination;
+	bool is_file;
 	long there;
 
 	names->found = 0;
@@ -36,17 +38,18 @@ static void begin_names(struct names *names, enum ring_kind kind, int from_dir, 
 		return;
 	source.n = destination.n = 0;
 	there = look_for(from_dir, from);
-	if (there == -EFAULT)
+	is_file = there != -EFAULT && !*from && flags & AT_EMPTY_PATH;
+	if (is_file)
+		path_of_fd(&source, from_dir);
+	else if (there == -EFAULT)
 		;
-	else if (follow && !*from)
-		path_of_fd(&source, from_dir); /* AT_EMPTY_PATH */
 	else if (follow)
 		path_resolve(&source, from_dir, from, 0);
 	else
 		path_resolve_directories(&source, from_dir, from);
 	if (source.n)
 		names->found |= FOUND_SOURCE_PATH;
-	if (source.n && (follow || !there))
+	if (source.n && (follow || is_file || !there))
 		names->found |= FOUND_SOURCE;
 	if (look_for(to_dir, to) != -EFAULT && path_resolve_directories(&destination, to_dir, to))
 		names->found |= FOUND_DESTINATION;
@@ -82,7 +85,7 @@ PUBLIC int renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
 	struct names names;
 
-	begin_names(&names, RING_RENAME, from_dir, from, to_dir, to, false);
+	begin_names(&names, RING_RENAME, from_dir, from, to_dir, to, 0);
 	return end_names(&names, rename_by_call(from_dir, from, to_dir, to), FORM_PLAIN, 0);
 }
 
@@ -95,17 +98,16 @@ PUBLIC int renameat2(int from_dir, const char *from, int to_dir, const char *to,
 {
 	struct names names;
 
-	begin_names(&names, RING_RENAME, from_dir, from, to_dir, to, false);
+	begin_names(&names, RING_RENAME, from_dir, from, to_dir, to, 0);
 	return end_names(&names, CALL5(__NR_renameat2, from_dir, from, to_dir, to, flags),
 			 FORM_WITH_FLAGS, flags);
 }
 
 PUBLIC int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
-	bool follow = flags & (AT_SYMLINK_FOLLOW | AT_EMPTY_PATH);
 	struct names names;
 
-	begin_names(&names, RING_LINK, from_dir, from, to_dir, to, follow);
+	begin_names(&names, RING_LINK, from_dir, from, to_dir, to, flags);
 	return end_names(&names, CALL5(__NR_linkat, from_dir, from, to_dir, to, flags),
 			 FORM_WITH_FLAGS, (unsigned int)flags);
 }
@@ -115,7 +117,7 @@ PUBLIC int link(const char *from, const char *to)
 #ifdef __NR_link
 	struct names names;
 
-	begin_names(&names, RING_LINK, AT_FDCWD, from, AT_FDCWD, to, false);
+	begin_names(&names, RING_LINK, AT_FDCWD, from, AT_FDCWD, to, 0);
 	return end_names(&names, CALL2(__NR_link, from, to), FORM_PLAIN, 0);
 #else
 	return linkat(AT_FDCWD, from, AT_FDCWD, to, 0);

@@ -29,33 +29,43 @@ static struct etrace_text text_of(const char *string)
 }
 
 /* Read a path argument and make it absolute. */
-static bool read_name(struct task *task, int dirfd, u64 address, struct path *path)
+static bool read_name(struct task *task, int dirfd, u64 address, struct path *path, bool *is_empty)
 {
 	char text[PATH_MAX];
 	ssize_t len = memory_read_path(task, address, text);
 
+	*is_empty = !len;
 	return len >= 0 && path_join(task, dirfd, text, (size_t)len, path);
 }
 
 static char *destination(struct task *task, int dirfd, u64 address)
 {
 	struct path path;
+	bool is_empty;
 
-	if (!read_name(task, dirfd, address, &path))
+	if (!read_name(task, dirfd, address, &path, &is_empty))
 		return NULL;
 	resolve_directories(task, &path);
 	return keep(path.text, path.len);
 }
 
-static void find_source(struct task *task, int dirfd, u64 address, bool follow)
+/* What the source of a call is. */
+enum source { ENTRY, FOLLOWED_NAME, ENTRY_OR_DESCRIPTOR };
+
+/* The file of a descriptor has perhaps no name that leads to it. */
+static void find_source(struct task *task, int dirfd, u64 address, enum source source)
 {
 	struct names *names = &task->names;
+	bool follow = source == FOLLOWED_NAME;
 	struct path path;
 	struct stat st;
+	bool is_empty;
 
-	if (!read_name(task, dirfd, address, &path))
+	if (!read_name(task, dirfd, address, &path, &is_empty))
 		return;
-	if (follow ? resolve_whole(task, &path) : resolve_directories(task, &path)) {
+	if (is_empty) {
+		names->from_exists = source != ENTRY;
+	} else if (follow ? resolve_whole(task, &path) : resolve_directories(task, &path)) {
 		names->from_exists = stat_in_task(task, &path, AT_SYMLINK_NOFOLLOW, &st) || follow;
 		names->from_is_directory = names->from_exists && !follow && S_ISDIR(st.st_mode);
 	} else { /* or this tracer may not look it up: the name stays as it was given */
@@ -78,10 +88,10 @@ static bool enter_rename(struct task *task)
 
 	names_clear(&task->names);
 	if (task->call == CALL_RENAME) {
-		find_source(task, AT_FDCWD, args[0], false);
+		find_source(task, AT_FDCWD, args[0], ENTRY);
 		task->names.to = destination(task, AT_FDCWD, args[1]);
 	} else {
-		find_source(task, (int)args[0], args[1], false);
+		find_source(task, (int)args[0], args[1], ENTRY);
 		task->names.to = destination(task, (int)args[2], args[3]);
 	}
 	return true;
@@ -90,15 +100,18 @@ static bool enter_rename(struct task *task)
 static bool enter_link(struct task *task)
 {
 	const u64 *args = task->args;
-	bool follow = task->call == CALL_LINKAT &&
-		      ((int)args[4] & (AT_SYMLINK_FOLLOW | AT_EMPTY_PATH));
+	enum source source = ENTRY;
 
 	names_clear(&task->names);
 	if (task->call == CALL_LINK) {
-		find_source(task, AT_FDCWD, args[0], false);
+		find_source(task, AT_FDCWD, args[0], ENTRY);
 		task->names.to = destination(task, AT_FDCWD, args[1]);
 	} else {
-		find_source(task, (int)args[0], args[1], follow);
+		if (args[4] & AT_SYMLINK_FOLLOW)
+			source = FOLLOWED_NAME;
+		else if (args[4] & AT_EMPTY_PATH)
+			source = ENTRY_OR_DESCRIPTOR;
+		find_source(task, (int)args[0], args[1], source);
 		task->names.to = destination(task, (int)args[2], args[3]);
 	}
 	return true;
@@ -194,9 +207,10 @@ const struct syscall_handler symlink_handler = { enter_symlink, exit_symlink, tr
 static char *mount_point(struct task *task, u64 address, bool *exists)
 {
 	struct path path;
+	bool is_empty;
 
 	*exists = false;
-	if (!read_name(task, AT_FDCWD, address, &path))
+	if (!read_name(task, AT_FDCWD, address, &path, &is_empty))
 		return NULL;
 	*exists = resolve_whole(task, &path);
 	return keep(path.text, path.len);
