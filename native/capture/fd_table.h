@@ -5,15 +5,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Bits of 64 descriptors. */
+struct fd_word {
+	uint64_t known;
+	uint64_t errors; /* those that lead where 2 does or did */
+	uint64_t old_errors; /* those of them that a program found when it began */
+};
+
 /* Which descriptors of a task are known to be open: made by a traced call, or listed. */
 struct fd_table {
 	unsigned int refs; /* tasks that share it (CLONE_FILES) */
 	bool was_shared; /* two tasks may have changed it at once: some of it may be closed */
 	bool is_doubtful; /* it may change without a stop (io_uring) */
-	uint64_t errors; /* bits of those below 64 that lead where 2 does or did */
-	uint64_t old_errors; /* those of them that a program found when it began */
 	unsigned int n_words;
-	uint64_t *known;
+	struct fd_word *words;
 };
 
 struct fd_table *fd_table_create(void);
@@ -35,5 +40,8 @@ void fd_table_note_exec(struct fd_table *table);
 
 /* Lowest known descriptor that is at least `from`, or -1. */
 int fd_table_next(const struct fd_table *table, int from);
+
+/* Lowest descriptor that is at least `from` and not known to be open. */
+int fd_table_lowest_free(const struct fd_table *table, int from);
 
 #endif /* ETRACE_CAPTURE_FD_TABLE_H */

@@ -60,7 +60,7 @@ enum ring_kind {
 	RING_FORK, /* child */
 	RING_INTENT, /* n_args, is_spawned, has_no_library; path, cwd, arguments: a program is about to be executed */
 	RING_EXEC_FAILED,
-	RING_STARTED, /* n_args, n_env, n_objects, parent; execfn, program, cwd, open, lists */
+	RING_STARTED, /* n_args, n_env, n_objects, parent; execfn, program, cwd, whether those are all and bits of the open descriptors, lists */
 	RING_OPEN, /* flags, mode, fd; resolved, name, directory */
 	RING_CLOSE, /* fd */
 	RING_CLOSE_RANGE, /* first, last */

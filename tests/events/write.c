@@ -49,6 +49,23 @@ static void write_by_copy(const struct task *task)
 	expect(task, "Dup|oldfd=%ld,newfd=1,flags=0", kept);
 }
 
+/* `exec 200>&2; echo text >&200` of a shell. */
+static void write_by_high_copy(const struct task *task, int high)
+{
+	long kept = MUST(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 50));
+
+	expect(task, "Dup|oldfd=1,newfd=%ld,flags=524288", kept);
+	MUST(dup2_call(STDERR_FILENO, high));
+	expect(task, "Dup|oldfd=2,newfd=%d,flags=0", high);
+	expect(task, "Dup|oldfd=%d,newfd=1,flags=0", high);
+	MUST(dup2_call(high, STDOUT_FILENO));
+	write_error(STDOUT_FILENO, "by a high copy\n");
+	MUST(dup2_call((int)kept, STDOUT_FILENO));
+	expect(task, "Dup|oldfd=%ld,newfd=1,flags=0", kept);
+	MUST(close(high));
+	expect(task, "Close|fd=%d", high);
+}
+
 static void expect_written(const struct task *task)
 {
 	size_t at = 0;
@@ -66,6 +83,7 @@ static void expect_written(const struct task *task)
 
 int main(int argc, char **argv)
 {
+	static const int high[] = { 63, 64, 65, 127, 128, 200, 255, 1000 };
 	struct task task = expect_start(argc, argv);
 	long fd = MUST(open_call("err", O_CREAT | O_WRONLY, 0600));
 
@@ -78,6 +96,8 @@ int main(int argc, char **argv)
 	MUST_FAIL(syscall(SYS_write, 99, "closed", 6), EBADF);
 	write_vectors();
 	write_by_copy(&task);
+	for (size_t i = 0; i < sizeof(high) / sizeof(high[0]); i++)
+		write_by_high_copy(&task, high[i]);
 	write_error(STDERR_FILENO, repeat('x', 2000));
 	expect_written(&task);
 	leave(&task, 0);

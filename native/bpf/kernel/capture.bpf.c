@@ -222,7 +222,7 @@ static __always_inline void forked(u64 *ctx, bool is_again)
 	if (is_again && task_of(key))
 		return;
 	if (task)
-		entry.errors = task->errors & ~task->old_errors;
+		inherit_errors(&entry, task);
 	if (bpf_map_update_elem(&tasks, &key, &entry, BPF_ANY)) {
 		count_loss(LOSS_TASKS_FULL);
 		return;
@@ -316,6 +316,7 @@ static __always_inline void executed(u64 *ctx, bool is_again)
 	if (!task || was_seen(task, SEEN_EXEC, is_again))
 		return;
 	task->old_errors = task->errors;
+	task->old_high_errors = (1U << N_HIGH_ERRORS) - 1;
 	pid = pid_of(current);
 	if (is_limited && is_private(current)) {
 		put_plain(task, key, pid, RECORD_PRIVATE, 0, 0, 0, 0);

@@ -11,21 +11,71 @@
 
 #define ERROR_BIT(fd) ((u32)(fd) < 64 && (fd) != 2 ? 1ULL << (u32)(fd) : 0)
 
+/* Where a descriptor from 64 up is noted, or -1; that of 0 is a free place. */
+static __always_inline int high_error(const struct task *task, u32 fd)
+{
+	int found = -1;
+	int i;
+
+#pragma unroll
+	for (i = 0; i < N_HIGH_ERRORS; i++)
+		if (task->high_errors[i] == fd)
+			found = i;
+	return found;
+}
+
+static __always_inline void set_high_error(struct task *task, int at, u32 fd, bool is_old)
+{
+	int i;
+
+#pragma unroll
+	for (i = 0; i < N_HIGH_ERRORS; i++)
+		if (i == at) {
+			task->high_errors[i] = fd;
+			task->old_high_errors &= ~(1U << i);
+			task->old_high_errors |= is_old ? 1U << i : 0;
+		}
+}
+
+static __always_inline bool leads_to_error(const struct task *task, int fd)
+{
+	return fd == 2 || (fd < 64 ? task->errors & ERROR_BIT(fd) : high_error(task, (u32)fd) >= 0);
+}
+
 static __always_inline void forget_error(struct task *task, int fd)
 {
+	if (fd >= 64) {
+		set_high_error(task, high_error(task, (u32)fd), 0, false);
+		return;
+	}
 	task->errors &= ~ERROR_BIT(fd);
 	task->old_errors &= ~ERROR_BIT(fd);
 }
 
 static __always_inline void copy_error(struct task *task, int from, int to)
 {
-	u64 bit = ERROR_BIT(from);
-	bool is_error = from == 2 || task->errors & bit;
-	bool is_old = task->old_errors & bit;
+	bool is_error = leads_to_error(task, from);
+	int at = from < 64 ? -1 : high_error(task, (u32)from);
+	bool is_old = at < 0 ? task->old_errors & ERROR_BIT(from) : task->old_high_errors >> at & 1;
 
 	forget_error(task, to);
-	task->errors |= is_error ? ERROR_BIT(to) : 0;
+	if (!is_error)
+		return;
+	if (to >= 64)
+		set_high_error(task, high_error(task, 0), (u32)to, is_old);
+	task->errors |= ERROR_BIT(to);
 	task->old_errors |= is_old ? ERROR_BIT(to) : 0;
+}
+
+/* A forked child has the copies that the program made itself. */
+static __always_inline void inherit_errors(struct task *child, const struct task *parent)
+{
+	int i;
+
+	child->errors = parent->errors & ~parent->old_errors;
+#pragma unroll
+	for (i = 0; i < N_HIGH_ERRORS; i++)
+		child->high_errors[i] = parent->old_high_errors >> i & 1 ? 0 : parent->high_errors[i];
 }
 
 /* ---- close, pipe and dup ---- */
@@ -63,6 +113,8 @@ static __always_inline void put_pipe(struct task *task, const struct call *call)
 
 	if (call->result < 0 || bpf_probe_read_user(fds, sizeof(fds), (void *)call->args[0]))
 		return;
+	forget_error(task, fds[0]);
+	forget_error(task, fds[1]);
 	put_plain(task, call->key, call->pid, RECORD_PIPE, fds[0], fds[1],
 		  call->kind == CALL_PIPE2 ? (u32)call->args[1] : 0, 0);
 }
@@ -148,7 +200,7 @@ __attribute__((noinline)) int put_closing(u64 key, u32 pid, u32 on_exec, u32 fir
 
 static __always_inline int stream_of(const struct task *task, int fd)
 {
-	if (fd == 2 || task->errors & ERROR_BIT(fd))
+	if (leads_to_error(task, fd))
 		return wants_stderr ? 2 : 0;
 	return fd == 1 && wants_stdout ? 1 : 0;
 }

@@ -35,6 +35,8 @@ u64 owner_mounts;
 
 /* ---- traced tasks ---- */
 
+#define N_HIGH_ERRORS 4
+
 struct task {
 	u32 lost;
 	u8 call; /* that it is in; a filter that makes up a result leaves none */
@@ -42,6 +44,8 @@ struct task {
 	s64 value; /* of this call: flags of clone */
 	u64 errors; /* bits of descriptors below 64 that lead where 2 does, by copies */
 	u64 old_errors; /* those of them that a program found when it began */
+	u32 high_errors[N_HIGH_ERRORS]; /* such descriptors from 64 up, in no order; 0: none */
+	u32 old_high_errors; /* bits of those places that a program found when it began */
 	u64 run_before; /* CPU time in ns when it was put on its processor, at this time */
 	u64 on_since;
 	u64 max_pages; /* of its memory, noted before that is given back */

@@ -18,8 +18,6 @@
 #include "library.h"
 #include "names.h"
 
-#define N_DESCRIPTORS 128
-
 static const struct etrace_text *take_list(struct strings *strings, int32_t n, size_t *n_taken)
 {
 	static struct etrace_text *texts;
@@ -37,12 +35,27 @@ static const struct etrace_text *take_list(struct strings *strings, int32_t n, s
 	return texts;
 }
 
-static bool is_open(const struct etrace_text *open, int fd)
+/* Which descriptors a program began with. */
+struct open_set {
+	struct etrace_text bits;
+	bool is_whole; /* those beyond the bits are closed; or else they are not known */
+};
+
+static struct open_set open_set_of(const struct etrace_text *text)
 {
-	return (size_t)fd / 8 >= open->len || ((unsigned char)open->text[fd / 8] >> (fd % 8) & 1);
+	if (!text->len)
+		return (struct open_set){ *text, false };
+	return (struct open_set){ { text->text + 1, text->len - 1 }, text->text[0] };
 }
 
-static void put_closes(struct process *process, u64 now, const struct etrace_text *open)
+static bool is_open(const struct open_set *open, int fd)
+{
+	if ((size_t)fd / 8 >= open->bits.len)
+		return !open->is_whole;
+	return (unsigned char)open->bits.text[fd / 8] >> (fd % 8) & 1;
+}
+
+static void put_closes(struct process *process, u64 now, const struct open_set *open)
 {
 	s64 fd;
 
@@ -64,11 +77,12 @@ static void put_new_proc(struct process *process, u64 now, const struct etrace_t
 
 /* ---- objects ---- */
 
-static int lowest_free(const struct etrace_text *open)
+static int lowest_free(const struct open_set *open)
 {
+	int n = (int)open->bits.len * 8;
 	int fd = 0;
 
-	while (fd < N_DESCRIPTORS && is_open(open, fd))
+	while (fd < n && is_open(open, fd))
 		fd++;
 	return fd;
 }
@@ -106,7 +120,7 @@ void execution_put_objects(struct process *process, struct event *event)
 	struct strings strings = strings_of(event);
 
 	put_objects(process, event->head.time_ns, &strings, event->head.args[0],
-		    fd_table_has(process->fds, 3) ? N_DESCRIPTORS : 3);
+		    fd_table_lowest_free(process->fds, 3));
 }
 
 /* ---- a program with the library ---- */
@@ -159,7 +173,8 @@ void execution_put_start(struct process *process, struct event *event)
 	struct etrace_text asked = strings_next(&strings);
 	struct etrace_text loaded = strings_next(&strings);
 	struct etrace_text cwd = strings_next(&strings);
-	struct etrace_text open = strings_next(&strings);
+	struct etrace_text text = strings_next(&strings);
+	struct open_set open = open_set_of(&text);
 	u64 now = event->head.time_ns;
 	const struct etrace_text *list;
 	struct name program, interpreter;

@@ -55,6 +55,17 @@ static void strip_deleted(struct path *path, int fd)
 	path->text[path->n] = '\0';
 }
 
+void path_strip_deleted(struct path *path)
+{
+	const size_t n = sizeof(DELETED) - 1;
+
+	if (path->n <= n || !is_same(path->text + path->n - n, DELETED) ||
+	    !CALL3(__NR_faccessat, AT_FDCWD, path->text, 0))
+		return;
+	path->n -= n;
+	path->text[path->n] = '\0';
+}
+
 static void read_fd(struct path *path, int fd)
 {
 	char name[LINK_MAX_BYTES];

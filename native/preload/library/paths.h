@@ -20,6 +20,9 @@ void path_of_cwd(struct path *path);
 void path_of_fd(struct path *path, int fd);
 void path_of_program(struct path *path);
 
+/* Take the kernel's mark of a deleted file off the end, unless a file has that name. */
+void path_strip_deleted(struct path *path);
+
 /* Where `name` leads; `flags` of an openat() beside O_PATH. */
 bool path_resolve(struct path *path, int dirfd, const char *name, int flags);
 
