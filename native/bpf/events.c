@@ -60,8 +60,9 @@ static void read_strings(const struct record *record, const char *text, size_t n
 		strings[i] = (struct etrace_text){ text + at, len };
 		at += len;
 	}
-	if (record->flags & RECORD_UNREAD && !has_failed(record))
-		counters.unread_strings++;
+	if (has_failed(record))
+		return;
+	counters.unread_strings += record->flags & RECORD_UNREAD ? 1 : 0;
 	counters.unresolved_paths += record->flags & RECORD_CUT ? 1 : 0;
 }
 
@@ -187,7 +188,7 @@ static void put_open(const struct traced *task, const struct record *record, con
 	s64 values[3] = { flags, makes ? (u32)record->values[2] : 0, record->values[0] };
 	struct etrace_text data[2] = { strings[0], given_name(&strings[1], &strings[2]) };
 
-	if (!strings[1].len && !strings[2].len)
+	if (!data[1].len)
 		data[1] = data[0];
 	if (!data[0].len)
 		data[0] = data[1];
@@ -300,7 +301,9 @@ static void put_pair(struct traced *task, const struct record *record, const str
 		find_name(&from, record, 1, strings, &viewer);
 	}
 	find_name(&to, record, 3, strings, &viewer);
-	if (!(record->unread & 1) && (done || is_file || record->found & RECORD_TARGET_FOUND ||
+	if (done && (!from.len || !to.len || record->unread & (1 << 0 | 1 << 2))) /* counted */
+		return;
+	if (from.len && !(record->unread & 1) && (done || is_file || record->found & RECORD_TARGET_FOUND ||
 				      (!(record->found & RECORD_TARGET_ABSENT) && name_exists(&from, &viewer))))
 		put_name(task, now,
 			 is_rename ? (has_flags ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM) :
@@ -319,6 +322,8 @@ static void put_symlink(struct traced *task, const struct record *record, const 
 	struct name link, resolved;
 
 	find_name(&link, record, 2, strings, &viewer);
+	if (!link.len || record->unread & 1 << 1) /* counted */
+		return;
 	if (record->found & RECORD_TARGET_FOUND) {
 		data[1] = strings[3];
 	} else if (!(record->found & RECORD_TARGET_ABSENT)) {

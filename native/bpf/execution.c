@@ -192,10 +192,12 @@ void execution_begin(struct traced *task, const struct record *record, const str
 	execution->cwd = keep(&at, execution->strings + sizeof(execution->strings), &strings[3]);
 	execution->comm = keep(&at, execution->strings + sizeof(execution->strings), &strings[4]);
 	find_name(&execution->program, task, &strings[0], &strings[3], &strings[2], &viewer);
-	if (strings[1].len == strings[0].len && !memcmp(strings[0].text, strings[1].text, strings[0].len))
+	if (execution->program.len && strings[1].len == strings[0].len && !memcmp(strings[0].text, strings[1].text, strings[0].len))
 		execution->interpreter = execution->program;
 	else
 		find_name(&execution->interpreter, task, &strings[1], &strings[3], &strings[2], &viewer);
+	if (!execution->interpreter.len) /* below a directory whose path is too long */
+		name_join(&execution->interpreter, &strings[2], &(struct etrace_text){ "", 0 });
 	for (i = 0; i < N_LISTS; i++) {
 		execution->lists[i].size = (size_t)record->values[i];
 		execution->lists[i].text = must_alloc(execution->lists[i].size + 1);

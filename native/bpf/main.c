@@ -162,8 +162,7 @@ static void collect_warnings(void)
 	report_warn_count(lost_tasks, "process was", "processes were",
 			  "not traced: more run at once than the table holds");
 	report_warn_count(counters.unread_strings, "string", "strings", "of traced programs could not be read");
-	report_warn_count(counters.unresolved_paths, "opened file has", "opened files have",
-			  "no resolved path: the given path is used");
+	report_warn_unresolved(counters.unresolved_paths);
 	report_warn_count(counters.orphans, "process", "processes", "have no parent in the trace: its record was lost");
 	report_warn_count(counters.privileged, "program", "programs",
 			  "that you may not watch (set-uid, set-gid, with capabilities, unreadable): left out, "

@@ -45,6 +45,8 @@ void name_join(struct name *name, const struct etrace_text *directory, const str
 		return;
 	}
 	set(name, directory->text, directory->len);
+	if (!directory->len)
+		return;
 	if (text->len)
 		append(name, "/", 1);
 	append(name, text->text, text->len);

@@ -41,7 +41,7 @@ enum { FORM_PLAIN, FORM_WITH_FLAGS };
 
 /* `flags` of a record */
 enum {
-	RECORD_CUT = 1, /* the file's path is too deep to be read */
+	RECORD_CUT = 1, /* a path is too deep to be read: it is empty */
 	RECORD_UNREAD = 2, /* a string of the task could not be read */
 	RECORD_FOREIGN = 4, /* the task has another root directory or mount namespace than etrace */
 	RECORD_MORE = 8, /* another record of this event follows */

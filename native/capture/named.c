@@ -121,7 +121,7 @@ static void put_path(char *path, const char *cwd, const char *name, size_t len)
 
 size_t named_add(struct named *named, const char *cwd, const char *name, size_t len)
 {
-	if (len > PATH_MAX)
+	if (len > PATH_MAX || (!*cwd && *name != '/'))
 		return 1;
 	if (!is_first(named, name, len))
 		return 0;

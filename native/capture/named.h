@@ -28,8 +28,8 @@ struct named {
 bool tool_is_named(const char *program, size_t len);
 
 /*
- * Add a name, seen from `cwd` (shorter than PATH_MAX), unless it is there. Return 1 when there is
- * no room for it, else 0.
+ * Add a name, seen from `cwd` (shorter than PATH_MAX; empty: unknown), unless it is there. Return 1
+ * when there is no room for it or it cannot be made absolute, else 0.
  */
 size_t named_add(struct named *named, const char *cwd, const char *name, size_t len);
 

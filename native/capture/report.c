@@ -44,6 +44,13 @@ void report_warn_count(u64 n, const char *one, const char *many, const char *wha
 		report_warn("%llu %s %s", (unsigned long long)n, n == 1 ? one : many, what);
 }
 
+void report_warn_unresolved(u64 n)
+{
+	report_warn_count(n, "name has", "names have",
+			  "no resolved path: the given path is used; below a directory whose path is too long, "
+			  "nothing is recorded");
+}
+
 bool report_is_due(void)
 {
 	static u64 last;

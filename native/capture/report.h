@@ -21,6 +21,9 @@ void report_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Warn of `n` things that are not in the trace, when there are any. */
 void report_warn_count(u64 n, const char *one, const char *many, const char *what);
 
+/* The same of names that could not be resolved. */
+void report_warn_unresolved(u64 n);
+
 /* Whether a line of progress is due: about twice a second, whatever the ticks of the program. */
 bool report_is_due(void);
 

@@ -61,14 +61,14 @@ enum ring_kind {
 	RING_INTENT, /* n_args, is_spawned, has_no_library; path, cwd, arguments: a program is about to be executed */
 	RING_EXEC_FAILED,
 	RING_STARTED, /* n_args, n_env, n_objects, parent; execfn, program, cwd, whether those are all and bits of the open descriptors, lists */
-	RING_OPEN, /* flags, mode, fd; resolved, name, directory */
+	RING_OPEN, /* flags, mode, fd, has_unknown_directory; resolved, name, directory */
 	RING_CLOSE, /* fd */
 	RING_CLOSE_RANGE, /* first, last */
 	RING_PIPE, /* fd, fd, flags */
 	RING_DUP, /* from, to, flags */
 	RING_RENAME, /* result, form, flags, found; from, to */
 	RING_LINK, /* likewise */
-	RING_SYMLINK, /* has_resolved; target, link, resolved */
+	RING_SYMLINK, /* has_resolved; target, link (empty: unknown), resolved */
 	RING_CWD, /* cwd */
 	RING_EXIT, /* status */
 	RING_CHILD_END, /* pid, wait status */

@@ -7,6 +7,7 @@ Each test runs one command, and asks for the dependencies of what that wrote.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,26 @@ for number in map(int, sys.argv[1:]):
     fd = high(f"standard{number}", number, fcntl.F_DUPFD_CLOEXEC)
     subprocess.call(["cat", "in"], stdout=fd)
     os.close(fd)
+"""
+#: two directories whose paths are longer than any call can name
+DEEP = """
+import os, subprocess
+home = os.getcwd()
+for first in ("a", "b"):
+    os.chdir(home)
+    os.mkdir(first)
+    os.chdir(first)
+    for _ in range(25):
+        os.mkdir("d" * 200)
+        os.chdir("d" * 200)
+    for name, text in (("x", first), ("script", "#!/bin/sh\\ncat x >y\\n")):
+        with open(name, "w") as file:
+            file.write(text)
+    os.chmod("script", 0o755)
+    subprocess.check_call(["./script"])
+    os.rename("y", home + f"/out.{first}")
+    with open("x") as file, open(home + f"/copy.{first}", "w") as copy:
+        copy.write(file.read())
 """
 LIBRARIES = """
 set -e
@@ -184,3 +205,20 @@ def test_libraries_that_are_loaded_by_relative_names_are_inputs(
     trace(tmp_path, backend, "sh", "build.sh", LOADS=str(loads))
     for name, libraries in LOADED.items():
         assert {*libraries, "fast.c"} <= made_from(tmp_path, name), name
+
+
+def test_files_of_directories_that_no_call_can_name_have_no_wrong_names(
+    backend: str, tmp_path: Path
+) -> None:
+    (tmp_path / "p.py").write_text(DEEP)
+    command = [BIN / "etrace", "run", "--no-usage", "--backend", backend, "--"]
+    done = subprocess.run(
+        [*command, "/usr/bin/python3", "p.py"], cwd=tmp_path, capture_output=True, check=True
+    )
+    text = (tmp_path / ".nfsdb").read_bytes()
+    names = re.findall(rb"!(?:FN|FO|RF|RT|PI|PP|CW)\|(.*)", text)
+    below = os.fsencode(tmp_path) + b"/"
+    assert {name for name in names if re.search(rb"(^|/)[xy]$", name)} == set()
+    assert {name for name in names if b"unreachable" in name} == set()
+    assert {below + b"copy.a", below + b"copy.b"} <= set(names)
+    assert b"have no resolved path" in done.stderr or b"calls were left out" in done.stderr

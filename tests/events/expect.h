@@ -13,6 +13,7 @@
  *	only: 64 or 32, when the calls exist in one mode alone
  *	since: the first Linux that knows its calls, where it is above 5.10
  *	machine: as uname -m says, when the calls exist on one alone
+ *	warns: what a backend says at its end, where it says anything
  */
 #ifndef EXPECT_H
 #define EXPECT_H

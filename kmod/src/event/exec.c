@@ -193,6 +193,8 @@ static void put_new_proc(struct etrace_task *entry, const struct etrace_exec *ex
 	etrace_exec_names(exec, space, &data[0], &data[1]);
 	/* names may be in the first half of `other` */
 	data[2] = etrace_cwd_text(space->other + PATH_MAX, PATH_MAX);
+	if (!data[2].text)
+		data[2] = etrace_text_of("");
 	etrace_stream_begin(stream, &entry->origin, time_ns);
 	if (etrace_options & ETRACE_OPTION_USAGE)
 		etrace_put_usage(stream, entry);

@@ -42,16 +42,15 @@ static bool check_link(const char *name, const struct file *file, const struct d
 	return ok;
 }
 
-/* The name made absolute by putting the working directory before it; unchanged when too long. */
+/* The name made absolute by putting the working directory before it; absent when too long. */
 static struct etrace_text given_name(const char *name, char *buf)
 {
-	struct etrace_text text = { NULL, 0 };
+	struct etrace_text text;
 
-	if (name[0] != '/') {
-		text = etrace_cwd_text(buf, ETRACE_PATH_BYTES);
-		text = etrace_join(text, name, strlen(name), buf);
-	}
-	return text.text ? text : etrace_text_of(name);
+	if (name[0] == '/')
+		return etrace_text_of(name);
+	text = etrace_cwd_text(buf, ETRACE_PATH_BYTES);
+	return text.text ? etrace_join(text, name, strlen(name), buf) : text;
 }
 
 /* A name that is not in memory. Names in /proc go through links without lasting names. */
@@ -174,7 +173,7 @@ void etrace_exec_names(const struct etrace_exec *exec, struct etrace_scratch *sp
 		*program = *interpreter;
 	}
 	if (!interpreter->text) /* longer than any path can be given */
-		*interpreter = asked.text ? asked : etrace_text_of("");
+		*interpreter = asked.text && asked.text[0] == '/' ? asked : etrace_text_of("");
 	if (!program->text)
-		*program = *interpreter;
+		*program = etrace_text_of("");
 }

@@ -82,9 +82,16 @@ struct etrace_text etrace_resolve(int dirfd, u64 address, bool follow, bool or_n
 	text.len = strlen(name);
 	/* below the working directory the kernel looks by itself, however long its path is */
 	if (name[0] != '/' && (dirfd != AT_FDCWD || !text.len)) {
+		bool is_directory = !text.len; /* the file of the descriptor, AT_EMPTY_PATH */
+
 		if (etrace_put_directory(dirfd, scratch, &text))
 			return (struct etrace_text){ NULL, 0 };
 		name = scratch + (text.text - scratch);
+		if (is_directory) {
+			memmove(buf, text.text, text.len);
+			buf[text.len] = '\0';
+			return (struct etrace_text){ buf, text.len };
+		}
 	}
 	if (or_new && !follow) /* the name itself may be gone or new */
 		return follow_parent(name, buf);

@@ -145,7 +145,8 @@ static __always_inline void put_open(struct etrace_task *entry, const struct etr
 	data[0] = opened_path(call->result, space->path,
 			      call->kind == ETRACE_CALL_OPENAT2 ? &open.flags : NULL);
 	if (unread) {
-		etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
+		if (unread != -ENAMETOOLONG)
+			etrace_count(ETRACE_COUNT_UNREAD_STRINGS);
 		data[1] = data[0];
 	}
 	if (!data[0].text)

@@ -12,7 +12,6 @@
 
 #define DELETED " (deleted)"
 #define DELETED_LEN (sizeof(DELETED) - 1)
-#define UNREACHABLE "(unreachable)" /* instead of a directory whose path is too long */
 
 static bool has_own_name(const struct dentry *dentry)
 {
@@ -66,8 +65,6 @@ struct etrace_text etrace_cwd_text(char *buf, size_t size)
 	etrace_cwd_rcu(current->fs, &cwd);
 	text = etrace_path_text(&cwd, buf, size);
 	rcu_read_unlock();
-	if (!text.text)
-		text = etrace_text_of(UNREACHABLE);
 	return text;
 }
 
@@ -77,16 +74,14 @@ static int directory_text(int dirfd, char *buf, size_t size, struct etrace_text 
 
 	if (dirfd == AT_FDCWD) {
 		*text = etrace_cwd_text(buf, size);
-		return 0;
+		return text->text ? 0 : -ENAMETOOLONG;
 	}
 	dir = etrace_file_get(dirfd);
 	if (!dir.file)
 		return -EBADF;
 	*text = etrace_path_text(&dir.file->f_path, buf, size);
 	etrace_file_put(dir);
-	if (!text->text)
-		*text = etrace_text_of(UNREACHABLE);
-	return 0;
+	return text->text ? 0 : -ENAMETOOLONG;
 }
 
 int etrace_put_directory(int dirfd, char *buf, struct etrace_text *text)

@@ -82,7 +82,7 @@ static inline struct etrace_text etrace_dentry_text(struct vfsmount *mnt, struct
  */
 struct etrace_text etrace_join(struct etrace_text dir, const char *name, size_t len, char *buf);
 
-/* Of the working directory. Atomic. */
+/* Of the working directory; absent when it is too long. Atomic. */
 struct etrace_text etrace_cwd_text(char *buf, size_t size);
 
 /* The string is in the second half of `buf`, the directory is written to the end of the first. */
@@ -90,7 +90,8 @@ int etrace_put_directory(int dirfd, char *buf, struct etrace_text *text);
 
 /*
  * A path as the task gave it, made absolute by putting the directory before it, in `buf` of
- * 2 * PATH_MAX bytes. -errno when it cannot be read or `dirfd` is not a descriptor. `later`: in
+ * 2 * PATH_MAX bytes. -errno when it cannot be read or `dirfd` is not a descriptor; -ENAMETOOLONG
+ * when the path of the directory is too long, which is counted. `later`: in
  * task_work, which brings back pages that are away.
  */
 static __always_inline int etrace_user_path(int dirfd, u64 address, bool later, char *buf,

@@ -340,8 +340,8 @@ static __always_inline void executed(u64 *ctx, bool is_again)
 	scratch->head.values[2] = is_compat();
 	at = take_kernel_string(scratch, 0, 0, BPF_CORE_READ(program, filename));
 	at = take_kernel_string(scratch, 1, at, BPF_CORE_READ(program, interp));
-	at = take_text(scratch, 2, at, put_file((u64)BPF_CORE_READ(program, file), at));
-	at = take_text(scratch, 3, at, put_directory(AT_FDCWD, at));
+	at = take_path(scratch, 2, at, put_file((u64)BPF_CORE_READ(program, file), at));
+	at = take_path(scratch, 3, at, put_directory(AT_FDCWD, at));
 	at = take_kernel_string(scratch, 4, at, (const char *)&current->comm);
 	record_put(task, scratch, at, BPF_RB_FORCE_WAKEUP);
 	put_list(key, pid, 0, begin, end);

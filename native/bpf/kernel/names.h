@@ -22,6 +22,14 @@ static __always_inline u32 take_text(struct scratch *scratch, u32 number, u32 at
 	return at + (u32)n;
 }
 
+/* The same for a path of the kernel: what is too long is counted, and empty. */
+static __always_inline u32 take_path(struct scratch *scratch, u32 number, u32 at, int n)
+{
+	if (n < 0)
+		scratch->head.flags |= RECORD_CUT;
+	return take_text(scratch, number, at, n < 0 ? 0 : n);
+}
+
 static __always_inline u32 take_string(struct scratch *scratch, u32 number, u32 at, u64 address)
 {
 	return take_text(scratch, number, at, put_string(scratch, address, at));
@@ -36,9 +44,9 @@ static __always_inline u32 take_directory(struct scratch *scratch, u32 number, u
 	int fd;
 
 	if (scratch->text[place(name)] != '/' || !scratch->head.lens[number - 1])
-		return take_text(scratch, number, at, put_directory(dirfd, at));
+		return take_path(scratch, number, at, put_directory(dirfd, at));
 	fd = fd_in_name(name);
-	return take_text(scratch, number, at, fd < 0 ? 0 : put_file(file_of(fd), at));
+	return take_path(scratch, number, at, fd < 0 ? 0 : put_file(file_of(fd), at));
 }
 
 /* The same for calls that change the name itself: the directory of its last part, where it can be found. */
@@ -132,11 +140,7 @@ static __always_inline void put_open(struct task *task, const struct call *call)
 		n = -1;
 	else
 		n = file ? put_file(file, 0) : 0;
-	if (n < 0) {
-		scratch->head.flags |= RECORD_CUT;
-		n = 0;
-	}
-	at = take_text(scratch, 0, at, n);
+	at = take_path(scratch, 0, at, n);
 	begin = at;
 	if (name) {
 		at = take_string(scratch, 1, at, name);

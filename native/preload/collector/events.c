@@ -150,10 +150,10 @@ static void put_open(struct process *process, const struct event *event)
 	struct etrace_text data[2];
 	struct name original;
 
-	if (!directory.len)
+	if (!directory.len && !event->head.args[3])
 		directory = (struct etrace_text){ process->cwd, strlen(process->cwd) };
 	name_join(&original, directory.text, directory.len, &given);
-	data[1] = name_text(&original);
+	data[1] = original.len ? name_text(&original) : resolved;
 	data[0] = resolved.len ? resolved : data[1];
 	if (!resolved.len)
 		counters.unresolved_paths++;
@@ -161,7 +161,8 @@ static void put_open(struct process *process, const struct event *event)
 		values[1] = 0;
 	fd_table_add(process->fds, event->head.args[2]);
 	counters.opens++;
-	process_put(process, event->head.time_ns, ETRACE_EV_OPEN, values, data);
+	if (data[0].len)
+		process_put(process, event->head.time_ns, ETRACE_EV_OPEN, values, data);
 }
 
 static void put_close(struct process *process, u64 now, s64 fd)
@@ -219,14 +220,16 @@ static void put_names(struct process *process, const struct event *event, enum e
 	bool done = event->head.args[0] == 0 && (found & FOUND_SOURCE_PATH) &&
 		    (found & FOUND_DESTINATION);
 
+	if (event->head.args[0] == 0 && !done) {
+		counters.unresolved_paths++;
+		return;
+	}
 	if ((found & FOUND_SOURCE_PATH) && ((found & FOUND_SOURCE) || done))
 		put_name(process, event, from, &source);
 	if (done)
 		put_name(process, event, to, &destination);
 	else
 		process_put(process, event->head.time_ns, failed, NULL, NULL);
-	if (event->head.args[0] == 0 && !done)
-		counters.unread_strings++;
 }
 
 static void put_symlink(struct process *process, const struct event *event)
@@ -237,6 +240,10 @@ static void put_symlink(struct process *process, const struct event *event)
 	struct etrace_text resolved = strings_next(&strings);
 	struct etrace_text data[3] = { target, resolved, link };
 
+	if (!link.len) {
+		counters.unresolved_paths++;
+		return;
+	}
 	if (!event->head.args[0])
 		data[1] = (struct etrace_text){ NULL, 0 };
 	process_put(process, event->head.time_ns, ETRACE_EV_SYMLINK, NULL, data);

@@ -148,6 +148,8 @@ static void find_program(const struct process *process, const struct etrace_text
 		return;
 	}
 	name_join(program, cwd->text, cwd->len, asked);
+	if (asked->len && !program->len) /* below a directory whose path is too long */
+		return;
 	if (!asked->len || is_proc_link(program))
 		name_set(program, loaded->text, loaded->len);
 	else
@@ -188,6 +190,7 @@ void execution_put_start(struct process *process, struct event *event)
 	execution_forget(process);
 	put_closes(process, now, &open);
 	process_set_cwd(process, cwd.text, cwd.len);
+	counters.unresolved_paths += !cwd.len;
 	data[0] = name_text(&interpreter);
 	data[1] = name_text(&program);
 	data[2] = (struct etrace_text){ process->cwd, strlen(process->cwd) };

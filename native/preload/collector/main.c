@@ -61,6 +61,7 @@ static void collect_warnings(void)
 		   "restricted its own system calls: what it did from there on is not in the trace");
 	report_warn_count(events_unknown_ends(), "process", "processes",
 		   "ended and its parent did not ask how: the exit status is not in the trace");
+	report_warn_unresolved(counters.unresolved_paths);
 	if (options.thread_names)
 		report_warn("--thread-names: the preload backend does not record them");
 	if (options.mounts)

@@ -30,6 +30,8 @@ void name_join(struct name *name, const char *directory, size_t n_directory,
 	name->text[0] = '\0';
 	if (!text->len || text->text[0] != '/') {
 		name_set(name, directory, n_directory);
+		if (!n_directory)
+			return;
 		if (text->len)
 			append(name, "/", 1);
 	}

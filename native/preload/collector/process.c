@@ -78,8 +78,6 @@ struct process *process_begin(pid_t pid, struct process *parent, u64 time_ns)
 
 void process_set_cwd(struct process *process, const char *text, size_t len)
 {
-	if (!len)
-		return;
 	process->cwd = must_realloc(process->cwd, len + 1);
 	memcpy(process->cwd, text, len);
 	process->cwd[len] = '\0';

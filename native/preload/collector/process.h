@@ -36,6 +36,7 @@ struct process *process_find(pid_t pid);
  */
 struct process *process_begin(pid_t pid, struct process *parent, u64 time_ns);
 
+/* An empty one is not known: its path is longer than any call can name. */
 void process_set_cwd(struct process *process, const char *text, size_t len);
 
 /* Its program records what it does. */

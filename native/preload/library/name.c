@@ -130,8 +130,9 @@ static int record_symlink(long result, const char *target, int dirfd, const char
 	struct path link;
 	struct path resolved;
 
-	if (result < 0 || !ring_is_on() || !path_resolve_directories(&link, dirfd, name))
+	if (result < 0 || !ring_is_on())
 		return (int)with_errno(result);
+	path_resolve_directories(&link, dirfd, name);
 	path_resolve(&resolved, dirfd, name, 0);
 	record_begin(&record, RING_SYMLINK);
 	record_string(&record, target, length(target));

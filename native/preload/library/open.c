@@ -21,8 +21,10 @@ int record_open(int fd, int dirfd, const char *name, int flags, unsigned int mod
 	record_string(&record, path.text, path.n);
 	record_string(&record, name, length(name));
 	path.n = 0;
-	if (dirfd != AT_FDCWD && name[0] != '/')
+	if (dirfd != AT_FDCWD && name[0] != '/') {
 		path_of_fd(&path, dirfd);
+		record.values.args[3] = !path.n;
+	}
 	record_string(&record, path.text, path.n);
 	record.values.args[0] = flags;
 	record.values.args[1] = (int)mode;

@@ -149,5 +149,8 @@ bool path_resolve_directories(struct path *path, int dirfd, const char *name)
 		copy(directory, name, start);
 		directory[start] = '\0';
 	}
-	return path_resolve(path, dirfd, directory, 0) && append(path, name + start, n - start);
+	if (path_resolve(path, dirfd, directory, 0) && append(path, name + start, n - start))
+		return true;
+	path->n = 0;
+	return false;
 }

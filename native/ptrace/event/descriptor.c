@@ -298,10 +298,9 @@ static void put_open(struct task *task, int fd, int dirfd, u64 address, u64 flag
 	ssize_t len = memory_read_path(task, address, text);
 
 	take_open(task, fd, &resolved);
-	if (len < 0 || !path_join(task, dirfd, text, (size_t)len, &original)) {
-		counters.unread_strings++;
+	counters.unread_strings += len < 0;
+	if (len < 0 || !path_join(task, dirfd, text, (size_t)len, &original))
 		original = resolved;
-	}
 	put_event(task, fd, flags, mode, resolved.len ? &resolved : &original, &original);
 }
 

@@ -274,6 +274,8 @@ static void find_programs(struct task *task, struct path *interpreter, struct pa
 	if (asked && !is_proc_link(program)) {
 		if (!is_same_path(program, &loaded)) /* or it is resolved already */
 			resolve_directories(task, program);
+	} else if (!asked && !*path_cwd(task)) { /* a name below it */
+		path_set(program, "", 0);
 	} else if (!asked || !resolve_whole(task, program)) {
 		/* a program that may be executed but not read has no name at all for the tracer */
 		if (loaded.len || !asked)
@@ -340,6 +342,7 @@ static void put_program(struct task *task, u64 now)
 	task->is_narrow = image.word == sizeof(u32);
 	fd_table_note_exec(task->fds);
 	cwd = path_cwd(task);
+	counters.unresolved_paths += !*cwd;
 	data[0] = path_text(&interpreter);
 	data[1] = path_text(&program);
 	data[2] = (struct etrace_text){ cwd, strlen(cwd) };

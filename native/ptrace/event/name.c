@@ -5,6 +5,7 @@
  * them unchanged and a program may change the strings meanwhile. The last component is kept: these calls do not follow it.
  */
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,12 @@ static bool read_name(struct task *task, int dirfd, u64 address, struct path *pa
 	ssize_t len = memory_read_path(task, address, text);
 
 	*is_empty = !len;
-	return len >= 0 && path_join(task, dirfd, text, (size_t)len, path);
+	if (len < 0)
+		return false;
+	if (path_join(task, dirfd, text, (size_t)len, path))
+		return true;
+	task->names.is_unresolved = true;
+	return false;
 }
 
 static char *destination(struct task *task, int dirfd, u64 address)
@@ -117,6 +123,15 @@ static bool enter_link(struct task *task)
 	return true;
 }
 
+/* A call was made, but its names are not known. */
+static void count_unknown(const struct names *names)
+{
+	if (names->is_unresolved)
+		counters.unresolved_paths++;
+	else
+		counters.unread_strings++;
+}
+
 /* Source and destination, or source and failure, or failure alone. */
 static void put_names(struct task *task, s64 result, enum etrace_event from, enum etrace_event to,
 		      enum etrace_event failed)
@@ -125,14 +140,22 @@ static void put_names(struct task *task, s64 result, enum etrace_event from, enu
 	bool done = result == 0 && names->from && names->to;
 	u64 now = monotonic_ns();
 
+	if (result == 0 && !done) {
+		count_unknown(names);
+		return;
+	}
 	if (names->from && (names->from_exists || done))
 		put_name(task, now, from, (u32)task->args[4], names->from);
 	if (done)
 		put_name(task, now, to, 0, names->to);
 	else
 		event_put_at(task, now, failed, NULL, NULL);
-	if (result == 0 && !done) /* it was done, with names that could not be read */
-		counters.unread_strings++;
+}
+
+/* The other name may be that of a directory. */
+static bool exchanges(const struct task *task)
+{
+	return task->call == CALL_RENAMEAT2 && task->args[4] & RENAME_EXCHANGE;
 }
 
 static void exit_rename(struct task *task, s64 result)
@@ -140,7 +163,7 @@ static void exit_rename(struct task *task, s64 result)
 	put_names(task, result,
 		  task->call == CALL_RENAMEAT2 ? ETRACE_EV_RENAME2FROM : ETRACE_EV_RENAME_FROM,
 		  ETRACE_EV_RENAME_TO, ETRACE_EV_RENAME_FAILED);
-	if (result == 0 && task->names.from_is_directory)
+	if (result == 0 && (task->names.from_is_directory || exchanges(task)))
 		path_invalidate_all();
 	names_clear(&task->names);
 }
@@ -190,7 +213,7 @@ static void exit_symlink(struct task *task, s64 result)
 			return;
 		event_put(task, ETRACE_EV_SYMLINK, NULL, data);
 	} else if (result == 0) {
-		counters.unread_strings++;
+		count_unknown(names);
 	}
 	names_clear(names);
 }

@@ -97,8 +97,7 @@ static void collect_warnings(void)
 	report_warn_count(counters.changed_arguments, "system call", "system calls",
 			  "changed in memory while the kernel read them: names and flags in the trace "
 			  "may be those of before or after");
-	report_warn_count(counters.unresolved_paths, "opened file has", "opened files have",
-			  "no resolved path: the given path is used");
+	report_warn_unresolved(counters.unresolved_paths);
 	report_warn_count(counters.unlisted_descriptors, "program", "programs",
 			  "that may not be read: which descriptors were closed on exec is unknown");
 	report_warn_count(counters.orphans, "process was", "processes were",

@@ -121,8 +121,8 @@ static void refresh(struct task *task)
 	proc_name(name, task->tid, "cwd");
 	len = read_link(name, text);
 	if (len < 0 && errno == ENAMETOOLONG) { /* more than any call can name */
-		counters.unresolved_paths++;
-		replace(&fs->cwd, "(unreachable)");
+		replace(&fs->cwd, "");
+		fs->generation = generation;
 		return;
 	}
 	if (len < 0) { /* the task is gone: keep the known path, read it again next time */
@@ -208,6 +208,8 @@ bool path_join(struct task *task, int dirfd, const char *text, size_t len, struc
 	if (dirfd == AT_FDCWD) {
 		const char *cwd = path_cwd(task);
 
+		if (!*cwd)
+			return false;
 		path_set(path, cwd, strlen(cwd));
 	} else if (!path_of_fd(task, dirfd, path)) {
 		return false;

@@ -25,7 +25,7 @@ void path_invalidate(struct fs_state *fs);
 /* Root as the tracer sees it, without a slash at the end: "" for the tracer's own. */
 const char *path_root(struct task *task);
 
-/* Working directory inside that root. */
+/* Working directory inside that root; "" when its path is too long to be read. */
 const char *path_cwd(struct task *task);
 
 /* What /proc/TID/`link` points to, inside the task's root. False when it cannot be read. */

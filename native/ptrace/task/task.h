@@ -31,6 +31,7 @@ struct names {
 	char *type; /* of the file system to mount, or NULL */
 	bool from_exists;
 	bool from_is_directory;
+	bool is_unresolved; /* a directory of them has no path that can be read */
 	char *given; /* the strings of the call at its entry, one after the other */
 	size_t n_given;
 };
