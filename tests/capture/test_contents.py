@@ -127,11 +127,12 @@ def backend(request: pytest.FixtureRequest) -> str:
 def trace(folder: Path, backend: str, *command: str | Path, **variables: str) -> None:
     """Trace a command in a folder and make the database."""
     environment = {**os.environ, **variables}
-    for words in (
+    steps: list[list[str | Path]] = [
         [BIN / "etrace", "run", "-q", "--no-usage", "--backend", backend, "--", *command],
         [BIN / "cas", "parse"],
         [BIN / "cas", "pp"],
-    ):
+    ]
+    for words in steps:
         done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=False)
         assert done.returncode == 0, (words, done.stderr)
 
@@ -211,7 +212,7 @@ def test_files_of_directories_that_no_call_can_name_have_no_wrong_names(
     backend: str, tmp_path: Path
 ) -> None:
     (tmp_path / "p.py").write_text(DEEP)
-    command = [BIN / "etrace", "run", "--no-usage", "--backend", backend, "--"]
+    command: list[str | Path] = [BIN / "etrace", "run", "--no-usage", "--backend", backend, "--"]
     done = subprocess.run(
         [*command, "/usr/bin/python3", "p.py"], cwd=tmp_path, capture_output=True, check=True
     )
