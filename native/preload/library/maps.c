@@ -36,7 +36,7 @@ static uintptr_t next_number(struct maps *maps)
 	return number;
 }
 
-/* The rest of the line; what is no file or too long is empty. */
+/* The rest of the line; empty for what is not a file or too long. */
 static void read_path(struct maps *maps, int byte)
 {
 	struct path *path = &maps->path;
