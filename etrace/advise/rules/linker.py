@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 
 from etrace.advise.build import Build, none_of
 from etrace.advise.finding import Finding, Sure
 from etrace.figures import count, seconds
 
 IDS = ("slow-links",)
+DEBUG = re.compile(rb"-g([123]|gdb.*|dwarf.*|)")
 OF_LINKER = 1  # linked.type
+#: linkers of ELF files -> those that take less time for the same
+FASTER = {"ld": ("lld", "mold", "gold"), "gold": ("lld", "mold"), "lld": ("mold",)}
 
 
 def find(build: Build) -> Iterator[Finding]:
@@ -34,12 +38,33 @@ def find(build: Build) -> Iterator[Finding]:
         IDS[0],
         f"{count(len(links), 'link')} by {', '.join(programs)}: {seconds(sum(times.values()))}",
         "A link waits for all of its objects, so it runs late and often alone.",
-        "Link less: no debug information in the objects (-gsplit-dwarf), shared objects for"
-        " programs of tests, no -flto in builds for development. Try another linker"
-        " (-fuse-ld=lld, mold or gold) and trace again: what it gains is not predicted here.",
+        _remedy(build, links),
         Sure.POSSIBLE,
-        "the bound is that of links that take no time; another linker gains less",
+        "the bound is that of links that take no time; a remedy gains less",
         gain,
         build.commands(times),
         len(times),
+    )
+
+
+def _remedy(build: Build, links: Iterable[int]) -> str:
+    """Return what makes links shorter, but for what the build does already."""
+    options = {
+        word for each in build.compilations for word in build.labels.arguments(each.execution)
+    }
+    less = ["shared objects for programs of tests"]
+    if any(DEBUG.fullmatch(word) for word in options) and b"-gsplit-dwarf" not in options:
+        less.insert(0, "no debug information in the objects (-gsplit-dwarf)")
+    if any(word.startswith(b"-flto") for word in options):
+        less.append("no -flto in builds for development")
+    used = {tool.name for row in links if (tool := build.tool(row)) is not None}
+    faster = {name for linker in used for name in FASTER.get(linker, ())} - used
+    found = f"Link less: {', '.join(less)}."
+    if not faster:
+        return found
+    *first, last = sorted(faster, key=FASTER["ld"].index)
+    names = f"{', '.join(first)} or {last}" if first else last
+    return (
+        f"{found} Try another linker (-fuse-ld={names}) and trace again: what it gains is not"
+        " predicted here."
     )

@@ -12,6 +12,11 @@ from etrace.figures import seconds
 IDS = ("long-command",)
 #: of the elapsed time that it takes, and of its time that it ran alone
 LEAST, ALONE = 0.2, 0.5
+#: family of compilers -> options that cost time
+COSTLY = {
+    **dict.fromkeys(("gcc", "cc1", "clang", "icc"), "-O, -flto, -g"),
+    "rustc": "-C opt-level, -C lto, -C debuginfo",
+}
 
 
 def find(build: Build) -> Iterator[Finding]:
@@ -38,14 +43,20 @@ def find(build: Build) -> Iterator[Finding]:
         f"the end waits for {build.labels.of(row)}: {seconds(on_path[row])}",
         f"For {seconds(alone)} of this time other commands only waited for what they had started.",
         "Split what it works on in two, start it earlier (put what it makes first among the"
-        " prerequisites), give it fewer options that cost time (-O, -flto, -g), or let it use"
-        " several threads.",
+        f" prerequisites), {_options(build, row)}or let it use several threads.",
         Sure.POSSIBLE,
         "the gain is that of two halves that run at once",
         gain,
         build.commands({row: on_path[row]}),
         1,
     )
+
+
+def _options(build: Build, row: int) -> str:
+    """Return advice about options to a compiler that has such, else nothing."""
+    selected = build.compiler(row)
+    costly = None if selected is None else COSTLY.get(selected[0].family)
+    return f"give it fewer options that cost time ({costly}), " if costly else ""
 
 
 def _alone_ns(build: Build, row: int) -> int:

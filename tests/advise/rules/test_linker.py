@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from advise.stories import MS, Seconds, advice, labels
 
 
@@ -35,3 +36,39 @@ def test_a_link_beside_a_longer_compilation(tmp_path: Path) -> None:
     story.run((1, 1001), "ld", "-o", "prog", "b.o", writes=("/src/prog",))
     story.end(2000)
     assert "slow-links" not in advice(tmp_path, story)
+
+
+def remedy(folder: Path, linker: str, *options: str) -> str:
+    story = Seconds()
+    story.compile((0, 2000), "a", *options)
+    argv = (linker, "-o", "prog", "a.o")
+    story.run((2001, 3001), *argv, reads=("/src/a.o",), writes=("/src/prog",))
+    story.end(3001)
+    return advice(folder, story)["slow-links"].how
+
+
+@pytest.mark.parametrize(
+    ("linker", "others"),
+    [
+        ("ld", "-fuse-ld=lld, mold or gold"),
+        ("x86_64-linux-gnu-ld.bfd", "-fuse-ld=lld, mold or gold"),
+        ("ld.gold", "-fuse-ld=lld or mold"),
+        ("ld.lld", "-fuse-ld=mold"),
+        ("ld.mold", None),
+        ("ld.wild", None),
+    ],
+)
+def test_only_a_faster_linker_is_advised(tmp_path: Path, linker: str, others: str | None) -> None:
+    how = remedy(tmp_path, linker)
+    assert f"({others})" in how if others else "fuse-ld" not in how
+
+
+def test_options_are_named_that_the_build_has(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    how = remedy(tmp_path / "a", "ld", "-O2")
+    assert "-flto" not in how
+    assert "-gsplit-dwarf" not in how
+    how = remedy(tmp_path / "b", "ld", "-g", "-flto=auto")
+    assert "-flto" in how
+    assert "-gsplit-dwarf" in how

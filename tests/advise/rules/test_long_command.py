@@ -31,3 +31,29 @@ def test_the_end_waits_for_one_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("n_others", "n_processors"), [(4, 2), (2, 1)])
 def test_no_processor_is_idle(tmp_path: Path, n_others: int, n_processors: int) -> None:
     assert "long-command" not in advice(tmp_path, build(n_others, n_processors))
+
+
+@pytest.mark.parametrize(
+    ("argv", "options"),
+    [
+        (("gcc", "-c", "big.c", "-o", "big.o"), "(-O, -flto, -g)"),
+        (("ccache", "g++", "-c", "big.cc", "-o", "big.o"), "(-O, -flto, -g)"),
+        (("gfortran", "-c", "big.f90", "-o", "big.o"), "(-O, -flto, -g)"),
+        (("rustc", "big.rs"), "(-C opt-level, -C lto, -C debuginfo)"),
+        (("pdflatex", "big.tex"), None),
+        (("python3", "big.py"), None),
+        (("ld", "-o", "big", "big.o"), None),
+        (("javac", "Big.java"), None),
+    ],
+)
+def test_a_command_gets_advice_about_options_that_it_has(
+    tmp_path: Path, argv: tuple[str, ...], options: str | None
+) -> None:
+    story = Seconds("-j2")
+    story.run((0, 4000), *argv)
+    for number in range(2):
+        story.builder.on(number)
+        story.compile((1000 * number, 1000 * number + 900), f"small{number}")
+    story.end(4010)
+    how = advice(tmp_path, story)["long-command"].how
+    assert f"options that cost time {options}" in how if options else "options" not in how
