@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from libetrace.depend.configuration import Rules
@@ -27,7 +28,7 @@ from etrace.query.failures import (
     last_lines,
     status_text,
 )
-from etrace.query.rows.commands import Commands, statuses
+from etrace.query.rows.commands import Commands, nearest_commands, statuses
 from etrace.query.rows.file_kinds import FileKind, FileKinds
 from etrace.query.rows.records import Records
 from etrace.query.rows.usage import CPU, Usages
@@ -130,6 +131,26 @@ class _Build:
         """Return the name of a program; `binary` is a row of `paths`, or NONE."""
         return self.records.path(binary).rpartition("/")[2]
 
+    @cached_property
+    def commands(self) -> Commands:
+        """The commands of the build."""
+        return Commands(self.image)
+
+    @cached_property
+    def _nearest(self) -> list[int]:
+        return nearest_commands(self.image["executions"])
+
+    def commands_of(self, executions: Iterable[int]) -> Iterator[int]:
+        """Yield the execution of the command that each of some belongs to.
+
+        A thread belongs to its process, and a child that runs no program to what forked it.
+        """
+        for each in executions:
+            number = self.commands.of(each)
+            row = NONE if number == NONE else self._nearest[self.commands.rows[number]]
+            if row != NONE:
+                yield row
+
     def known_command(self, row: int) -> tuple[str, ...]:
         """Return the arguments of the nearest command in a bin directory: gcc's for its cc1.
 
@@ -211,7 +232,7 @@ def _product(
     closures = dependencies.closures([row], Rules())
     executions = {each for closure in closures for each in closure.executions}
     kind_of = kinds.among(executions)
-    commands = [each for each in executions if build.index[each] > 0]
+    commands = set(build.commands_of(executions))
     return Product(
         path,
         -size,
@@ -239,7 +260,7 @@ def summarise(image: Image) -> Summary:
     build, executions = _Build(image), total_executions(image, N_SLOWEST)
     uses = PathOpens(image).uses()
     n_products, largest = products(image, uses)
-    commands = Commands(image)
+    commands = build.commands
     failed = find_failures(commands)
     by = failed.interrupted_by
     return Summary(

@@ -113,6 +113,20 @@ def test_a_binary_is_made_of_what_its_writers_read_before(build: Path, tmp_path:
     )
 
 
+@pytest.mark.parametrize("kind", ["thread", "fork"])
+def test_what_a_thread_or_child_wrote_is_its_commands(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "liba.rlib").write_bytes(b"!<arch>\n")
+    trace = TraceBuilder(cwd="/src").exec(FIRST, "/usr/bin/make", ["make"]).fork(FIRST, SECOND)
+    trace.exec(SECOND, "/usr/bin/rustc", ["rustc", "a.rs"]).use(SECOND, "/src/a.rs")
+    trace.thread(SECOND, THIRD) if kind == "thread" else trace.fork(SECOND, THIRD)
+    trace.use(THIRD, str(tmp_path / "liba.rlib"), flags=0o1101)
+    trace.exit(THIRD).exit(SECOND).exit(FIRST)
+    (tmp_path / ".nfsdb").write_bytes(trace.trace())
+    parse_trace([str(tmp_path / ".nfsdb")], str(tmp_path / ".nfsdb.json"))
+    (product,) = page_at(tmp_path).products
+    assert (product.commands, product.tools) == (1, ("rustc",))
+
+
 def test_a_summary_counts_what_deps_lists(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
