@@ -4,7 +4,8 @@
 A name is the program and what it works on. For a compiler that is the source, or the output when
 the source is a temporary file; for a linker or an archiver the output; for a shell its script or
 command; for make its targets; for programs that copy the destination; else the first word that is
-not an option. etrace/compilers/*.toml say what the options of a compiler are.
+not an option. etrace/compilers/*.toml say what the options of a compiler are. A response file
+counts as the words in it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from libetrace.image.file import Image
 from etrace.compilers import ar
 from etrace.compilers.invocation import STDIN, select_tool
 from etrace.compilers.options import INPUT, values
+from etrace.compilers.response import ResponseFiles
 from etrace.compilers.tools import Tool, Tools, load
+from etrace.postprocess.compilations.traced_files import response_files
 from etrace.query.rows.commands import COPIERS, nearest_commands
 from etrace.spec.database import NONE
 
@@ -31,6 +34,8 @@ LINKERS_DRIVER = b"collect2"
 #: compilers put their own files right into these, while projects have a directory there
 TEMPORARY = (b"/tmp", b"/var/tmp")
 MAX_WORDS = 40
+#: between a linker and the command that a person gave: collect2, gcc, ccache
+MAX_DRIVERS = 4
 PID_MASK = (1 << 22) - 1
 
 
@@ -60,16 +65,19 @@ class Labels:
         self._paths = image["paths"]["string"]
         self._programs: dict[int, bytes] = {}
         self._words = _Strings(image)
-        self._names: dict[tuple[int, bytes], str] = {}
+        self._names: dict[tuple[int, bytes] | int, str] = {}
 
     def of(self, row: int) -> str:
         """Return the name of an execution; before its first exec `sh (forked)`."""
         if self._binary[row] == NONE:
             return self._forked(row)
-        key = self.command(row)
-        name = self._names.get(key)
+        key: tuple[int, bytes] | int = self.command(row)
+        name = self._names.get(key) or self._names.get(row)
         if name is None:
-            name = self._names[key] = self._name(row)
+            argv = self.arguments(row)
+            has_file = any(word.startswith(b"@") for word in argv[1:])
+            key = row if has_file else key  # files of one name may hold other words
+            name = self._names[key] = self._name(row, self._expanded(row) if has_file else argv)
         return name
 
     def command(self, row: int) -> tuple[int, bytes]:
@@ -77,10 +85,54 @@ class Labels:
         strings = self._argv[self._argv_start[row] : self._argv_start[row + 1]]
         return self._binary[row], strings.tobytes()
 
-    def _name(self, row: int) -> str:
-        path, argv = self._words[self._paths[self._binary[row]]], self.arguments(row)
+    def _name(self, row: int, argv: Sequence[bytes]) -> str:
+        path = self._words[self._paths[self._binary[row]]]
         words = (self._program(row), subject(self._tools, path, argv))
         return os.fsdecode(b" ".join(filter(None, words)))
+
+    def _expanded(self, row: int) -> Sequence[bytes]:
+        """Return the arguments with what response files held; without it, what was linked."""
+        words, executions = self._words, self._executions
+        strings = self._argv[self._argv_start[row] : self._argv_start[row + 1]]
+        argv = [words[string] for string in strings]
+        path = words[self._paths[self._binary[row]]]
+        if self._tools.identify(path, argv[0]) is None and not path.endswith(LINKERS_DRIVER):
+            return self.arguments(row)
+        cwd, upid = words[executions["cwd"][row]], executions["upid"][row]
+        found = self._responses.expand(argv, cwd, upid)
+        argv = list(found.argv)
+        if found.missing and row in self._linked:
+            argv += [b"-o", self._image.path_string(self._linked[row])]
+        elif len(argv) < 2:
+            return self.arguments(row)
+        return argv if self._shown is None else self._shown(argv)
+
+    @cached_property
+    def _responses(self) -> ResponseFiles:
+        return response_files(self._image, reads_disk=False)
+
+    @cached_property
+    def _linked(self) -> dict[int, int]:
+        """The linked module of a linker and of the driver above it, by execution."""
+        found: dict[int, int] = {}
+        if "linked" not in self._image.tables:
+            return found
+        table, parent = self._image["linked"], self._executions["parent"]
+        for row, path in zip(table["execution"], table["path"], strict=True):
+            at = row
+            for _ in range(MAX_DRIVERS):
+                found.setdefault(at, path)
+                at = parent[at]
+                if at == NONE or not self._is_driver(at):
+                    break
+        return found
+
+    def _is_driver(self, row: int) -> bool:
+        if self._binary[row] == NONE:
+            return False
+        program = self._words[self._paths[self._binary[row]]]
+        tool = self._tools.identify(program, program)
+        return program.endswith(LINKERS_DRIVER) or (tool is not None and tool.kind == "compiler")
 
     def program(self, row: int) -> str:
         """Return the name of the program alone: `cc1`; before its first exec the parent's."""

@@ -9,10 +9,13 @@ from typing import Any, cast
 
 import pytest
 from builders import TraceBuilder
-from databases import database_of, write_processed_lua
+from databases import capture_database, database_of, write_processed_lua
+from libetrace.depend.configuration import load
 from libetrace.image.file import Image
+from traced_builds import trace
 
 from etrace.nfsdb.store import open_database
+from etrace.postprocess.run import postprocess
 from etrace.query.dependencies import Walked
 from etrace.query.rows.commands import nearest_commands
 from etrace.query.rows.labels import Labels
@@ -62,6 +65,46 @@ def test_a_child_without_a_program_is_its_parents(tmp_path: Path) -> None:
     labels = Labels(_image_of_forks(tmp_path))
     assert [labels.of(row) for row in range(3)] == ["process 1", "sh x", "sh (forked)"]
     assert [labels.program(row) for row in range(3)] == ["", "sh", "sh"]
+
+
+def _labels_of(folder: Path, command: str) -> set[str]:
+    """Trace a command in a folder; return the names of what programs did."""
+    image = open_database(trace(folder, command, {}))
+    labels = Labels(image)
+    names = {labels.of(row) for row in range(image["executions"].n_rows)}
+    return {name for name in names if not name.startswith("sh ") and "(forked)" not in name}
+
+
+COMPILED = "echo 'int main(void) { return 0; }' > a.c; gcc -c a.c; "
+
+
+@pytest.mark.parametrize("removes", ["", "; rm link.rsp"])
+def test_a_link_is_named_by_its_output_and_not_by_its_response_file(
+    tmp_path: Path, removes: str
+) -> None:
+    command = COMPILED + "echo '-o out/prog a.o' > link.rsp; mkdir out; gcc @link.rsp" + removes
+    names = _labels_of(tmp_path, command)
+    assert {"gcc prog", "collect2 prog", "ld prog"} <= names
+    assert names & {"gcc @link.rsp", "collect2 @link.rsp", "ld @link.rsp"} == set()
+
+
+def test_two_response_files_of_one_name_are_two_commands(tmp_path: Path) -> None:
+    command = COMPILED + "for n in 1 2; do echo rcs lib$n.a a.o > ar.rsp; ar @ar.rsp; done"
+    assert {"ar lib1.a", "ar lib2.a"} <= _labels_of(tmp_path, command)
+
+
+def test_a_lost_response_file_leaves_what_was_linked(tmp_path: Path) -> None:
+    command = COMPILED + "echo '-o prog a.o' > link.rsp; gcc @link.rsp"
+    image = capture_database(tmp_path, ["/bin/sh", "-ec", command], tmp_path)  # without contents
+    postprocess(image, load(tmp_path), ("linked", "compilations"))
+    labels = Labels(open_database(tmp_path))
+    names = {labels.of(row) for row in range(image["executions"].n_rows)}
+    assert {"gcc prog", "collect2 prog", "ld prog"} <= names
+
+
+def test_a_word_with_an_at_sign_is_no_response_file_of_other_programs(tmp_path: Path) -> None:
+    t = TraceBuilder(cwd="/src").exec(RUN, "/usr/bin/npm", ["npm", "@types/node"]).exit(RUN)
+    assert Labels(database_of(tmp_path, t.trace())).of(1) == "npm node"
 
 
 def test_bytes_of_any_kind_have_a_name(tmp_path: Path) -> None:
