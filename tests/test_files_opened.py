@@ -100,6 +100,7 @@ LISTED = {
     "etrace/redaction/names.py": (1, PROGRAM),
     "etrace/redaction/tokens.py": (1, PROGRAM),
     "etrace/spec/model.py": (1, PROGRAM),
+    "etrace/spec/suffixes.py": (1, PROGRAM),
     "etrace/spec/syscalls.py": (1, PROGRAM),
     "etrace/xray/elf/demangle.py": (1, KERNEL),
     "etrace/xray/session.py": (2, NO_FILE),

@@ -321,3 +321,19 @@ def test_a_compiler_inside_another_program_is_named_with_its_sources(tmp_path: P
 
     found = diagnosed(tmp_path, say)
     assert (found.unknown, found.inside) == ({}, {b"/usr/bin/java": 2})
+
+
+def test_modules_of_one_name_in_two_directories_are_two_sources(tmp_path: Path) -> None:
+    """As GHC does: a module has an interface and an object; literate sources count, too."""
+
+    def say(build: BuildTeller) -> None:
+        build.run(10, "/usr/bin/ghc", "ghc --make")
+        for name, suffix in (("A/Types", "hs"), ("B/Types", "hs"), ("Lit", "lhs"), ("Main", "hs")):
+            build.use(10, f"/src/{name}.{suffix}")
+            for written in ("hi", "o", "dyn_hi"):
+                build.use(10, f"/src/{name}.{written}", flags=CREATE)
+            build.use(10, f"/src/{name}.hi")  # it reads what it wrote
+        build.end(10)
+
+    found = diagnosed(tmp_path, say)
+    assert (found.unknown, found.inside) == ({}, {b"/usr/bin/ghc": 4})

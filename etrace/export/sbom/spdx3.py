@@ -31,6 +31,7 @@ from etrace.origin.git import Tree
 from etrace.origin.package import Package
 from etrace.query.rows.file_kinds import FileKind
 from etrace.spec.database import NONE
+from etrace.spec.suffixes import CONTAINERS
 
 CONTEXT = "https://spdx.org/rdf/3.0.1/spdx-context.jsonld"
 MODULE_TYPE = "urn:linux-build-tracer:module:v1"
@@ -336,7 +337,7 @@ def _external(kind: str, identifier: str) -> Element:
 
 def _form(file: BillFile) -> list[str]:
     """Return what BSI TR-03183-2 asks of a file: executable, archive, structured or not."""
-    if file.path.endswith((b".a", b".rlib", b".jar", b".whl", b".tar", b".zip")):
+    if file.path.endswith(CONTAINERS):
         return ["archive", "container"]
     is_executable = file.kind is FileKind.EXECUTABLE
     return ["executable", "firmware"] if is_executable else ["firmware"]

@@ -29,6 +29,7 @@ from etrace.query.rows.file_kinds import FileKind, FileKinds
 from etrace.query.rows.steps import Step, Steps
 from etrace.query.select.file_names import find_files
 from etrace.spec.database import NONE
+from etrace.spec.suffixes import SHARED_OBJECT
 
 
 class Cause(enum.StrEnum):
@@ -98,7 +99,6 @@ _OF_TOOLS = re.compile(
     rb"|S?CCACHE_.*|DISTCC_.*|ICECC_.*"
 )
 _C = frozenset(("c", "c++", "objc", "objc++"))
-_LIBRARY = re.compile(rb"\.so(\.\d[\w.]*)?$")
 #: how contents of one size are shown
 DIGEST, N_DIGITS = "sha256:", 12
 #: programs that run compilers in another process
@@ -167,7 +167,7 @@ class _Build:
         for path in step.reads - step.writes:
             kind = self.kinds.of(path)
             if kind == FileKind.TOOL:
-                if _LIBRARY.search(self.image.path_string(path)):
+                if SHARED_OBJECT.search(self.image.path_string(path)):
                     tools.add(path)
             elif kind in _SOURCES or (kind not in _NOT_FILES and not is_cached(path)):
                 inputs.add(path)

@@ -12,15 +12,18 @@ import enum
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Set
 from functools import cached_property
 
 from libetrace.depend.path_opens import LOADABLE, PLUGIN, TAKES_ALL, TAKES_ARCHIVES, PathOpens
 from libetrace.image.file import Image
 
 from etrace.query.rows.classes import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Classes
+from etrace.query.rows.openers import Openers, is_node_module
+from etrace.query.rows.project import Project
 from etrace.query.rows.temporary import Temporaries
 from etrace.spec.database import NONE, file_type
+from etrace.spec.suffixes import SHARED_OBJECT, kind_of
 
 
 class FileKind(enum.StrEnum):
@@ -55,30 +58,11 @@ _OF_MODULES = {
     SHARED: FileKind.LIBRARY,
     PARTIAL: FileKind.OBJECT,
 }
-_SUFFIXES = {
-    FileKind.SOURCE: """.c .cc .cpp .cxx .c++ .C .m .mm .s .S .sx .asm .f .f90 .f95 .F .F90 .for
-        .go .rs .java .kt .scala .py .pyx .pxi .adb .hs .ml .swift .zig .cu .d .i .ii .y .yy .l .ll
-        .proto .idl .vala .lua .sh .pl .pm .awk .sed .tcl .rb .js .ts .css .html .php .nim .v .vhdl
-        .gperf .rl .re .tbl .td .dts""",
-    FileKind.HEADER: """.h .hh .hpp .hxx .h++ .H .inc .inl .ipp .tcc .ads .pxd .mli .dtsi .cuh
-        .gch .pch .def .modulemap""",
-    FileKind.OBJECT: ".o .obj .lo .os .ko .bc .gcno .rmeta .dwo .class .pyc .cmi .cmo .cmx .hi",
-    FileKind.LIBRARY: ".a .la .lib .rlib .jar .dylib .dll .cma .cmxa .tbd",
-    FileKind.CONFIG: """.mk .mak .am .ac .m4 .cmake .conf .config .cfg .ini .toml .yaml .yml .json
-        .xml .pc .lds .ld .x .map .ver .syms .rsp .ninja .gyp .bzl .specs .spec .cmd .mod .sum
-        .lock .dep .P .Po .Plo .Tpo .symvers .order""",
-}  # fmt: skip
-_BY_SUFFIX: Mapping[str, FileKind] = {
-    suffix: kind for kind, text in _SUFFIXES.items() for suffix in text.split()
-}
 _CONFIG_NAMES = re.compile(
     r"(?i:(GNU|BSD)?makefile|CMakeLists\.txt|CMakeCache\.txt|meson\.build|meson_options\.txt"
     r"|SCons(truct|cript)|BUILD|WORKSPACE|Kconfig|Kbuild|configure|config\.(status|guess|sub|log)"
-    r"|libtool|rules|control|changelog|substvars)(\..*)?|\.config|\..*rc"
+    r"|dune|dune-(workspace|project)|cpanfile|libtool|rules|control|changelog|substvars)(\..*)?|\.config|\..*rc"
 )
-#: with a version: libLLVM.so.22.1-rust-1.95.0-stable; not libstdc++.so.6.0.30-gdb.py,
-#: nor meson's liba.so.1.symbols
-_SHARED_OBJECT = re.compile(rb"\.so(\.\d[\w.+~-]*(?<!\.py)(?<!\.symbols))?$")
 #: programs that take a shared object as an input; after `cas pp`, `linked` names the linkers
 _TAKERS = re.compile(
     rb".*/([\w.-]*-)?(ld|ld\.\w+|lld|gold|mold|wild|collect2|ar|ranlib|strip|objcopy|objdump"
@@ -92,9 +76,22 @@ _KERNEL = re.compile(rb"/(dev(?!/shm/)|proc|sys)(/|$)|\w\w+:")  # pipe:[1]; not 
 _TOOLS_OWN = re.compile(
     rb"/(usr/|usr/local/)?(s?bin|libexec)/|/(etc|run)/|/var/(cache|lib/(dpkg|apt|misc|sss))/"
     rb"|.*/(liblto_plugin|LLVMgold|libnss_)[^/]*$"
-    rb"|.*/(lib|lib32|lib64|share)/([\w-]+/)?(python[\d.]*|perl([\d.]*|-base)|ruby|tcl[\d.]*|guile"
-    rb"|locale|i18n|gconv|terminfo|bfd-plugins|git-core|nss|zoneinfo)(/|$)"
 )
+#: directories of interpreters: what is below them is a tool but for what compilers take
+_MODULES = re.compile(
+    rb".*/(lib|lib32|lib64|share)/([\w-]+/)?(python[\d.]*|perl([\d.]*|-base)|ruby|tcl[\d.]*|guile"
+    rb"|locale|i18n|gconv|terminfo|bfd-plugins|git-core|nss|zoneinfo|erlang|elixir|emacs|xemacs|lua"
+    rb"|R/library|octave|php[\d.]*)(/|$)"
+)
+_TAKEN = frozenset((FileKind.HEADER, FileKind.OBJECT, FileKind.LIBRARY))
+#: compiled modules, which interpreters load
+_LOADED = re.compile(rb".*(\.so|\.pyc|\.beam|\.elc|\.eln|\.go|\.jar|\.node)")
+#: trees of TeX; what its programs need themselves; what documents include
+_TEXMF = re.compile(rb".*/\.?texmf[\w.-]*/")
+_TEX_TOOLS = re.compile(
+    rb".*/(scripts|web2c|texconfig)/.*|.*/(ls-R|texmf\.cnf|texmfcnf\.lua)|.*\.fmt"
+)
+_TEX_SOURCES = re.compile(rb".*\.(def|cfg|clo|fd|ldf|cls|sty|tex|ltx|dtx|ins|[bcl]bx|bst|lua|ini)")
 _SYSTEM = (b"/usr/", b"/lib/", b"/lib32/", b"/lib64/", b"/opt/", b"/nix/store/", b"/gnu/store/")
 _SOURCES_OF_SYSTEM = re.compile(rb"/usr/(local/)?src/")
 
@@ -102,17 +99,23 @@ _SOURCES_OF_SYSTEM = re.compile(rb"/usr/(local/)?src/")
 def by_name(path: bytes, *, is_made: bool = False) -> FileKind | None:
     """Return the kind by name, None if the name is unknown. `is_made`: the build wrote the file."""
     name = os.fsdecode(path.rpartition(b"/")[2]).removesuffix(".in")
-    dot = name.rfind(".")
-    suffix = name[dot:] if dot > 0 else ""
-    if _SHARED_OBJECT.search(path):
+    if SHARED_OBJECT.search(path):
         return FileKind.LIBRARY
-    if suffix == ".d" and is_made:
+    if name.endswith(".d") and is_made:
         return FileKind.CONFIG  # a dependency file for make; else the language D
     if _CONFIG_NAMES.fullmatch(name):
         return FileKind.CONFIG
-    if suffix in _BY_SUFFIX:
-        return _BY_SUFFIX[suffix]
+    kind = kind_of(name)
+    if kind is not None:
+        return FileKind(kind)
     return FileKind.HEADER if b"/include/" in path else None  # <vector>
+
+
+def _of_tex(name: bytes, kind: FileKind | None) -> FileKind:
+    """Return the kind of a file in a tree of TeX: a document is made from macros and fonts."""
+    if _TEX_TOOLS.fullmatch(name):
+        return FileKind.TOOL
+    return FileKind.SOURCE if _TEX_SOURCES.fullmatch(name) else kind or FileKind.DATA
 
 
 def is_of_system(path: bytes) -> bool:
@@ -133,6 +136,7 @@ class FileKinds:
         self._named: tuple[int, Set[bytes]] = (NONE, frozenset())  # by the last execution
         self._known: dict[int, FileKind] = {}  # a library that was not made is LIBRARY here
         self._root = os.fsencode(image.attributes.get("source_root", "")).rstrip(b"/") + b"/"
+        self._openers, self._project = Openers(image), Project(image, self._opens)
 
     def size_of(self, path: int) -> int:
         """Return the size of a file, NONE when it was gone when the trace was parsed."""
@@ -179,7 +183,7 @@ class FileKinds:
 
     def _of_use(self, path: int, name: bytes) -> FileKind | None:
         """Return the kind that the uses of a file show; None if they show none."""
-        if self._opens.is_program(path) and not _SHARED_OBJECT.search(name):
+        if self._opens.is_program(path) and not SHARED_OBJECT.search(name):
             return FileKind.EXECUTABLE if self._is_made(path) else FileKind.TOOL
         if not self._products.are_known:
             return None
@@ -191,11 +195,26 @@ class FileKinds:
 
     def _of_place(self, path: int, name: bytes) -> FileKind:
         """Return the kind by name, directory and the way in which programs opened the file."""
-        is_inside = name.startswith(self._root) and self._root != b"/"
-        if not is_inside and _TOOLS_OWN.match(name):
+        is_made = self._is_made(path)
+        shown = self._openers.shown_kind(path, name)
+        kind = FileKind(shown) if shown else by_name(name, is_made=is_made)
+        if self._openers.is_loaded_module(path, name, is_made=is_made):
             return FileKind.TOOL
-        kind = by_name(name, is_made=self._is_made(path))
-        if is_inside or not is_of_system(name):
+        if is_node_module(name):
+            return kind or FileKind.DATA
+        if _TEXMF.match(name):
+            return _of_tex(name, kind)
+        is_inside = name.startswith(self._root) and self._root != b"/"
+        is_system, is_module = is_of_system(name), _MODULES.match(name)
+        if not is_inside and (is_system or is_module):
+            is_inside = self._project.holds(name)
+        if is_inside:
+            return kind or FileKind.DATA
+        if _TOOLS_OWN.match(name):
+            return FileKind.TOOL
+        if is_module and (kind not in _TAKEN or _LOADED.fullmatch(name)):
+            return FileKind.TOOL
+        if not is_system:
             return kind or FileKind.DATA
         is_shared = name.startswith(b"/usr/share/") and kind is FileKind.SOURCE
         return FileKind.TOOL if kind is None or is_shared else kind
@@ -262,9 +281,10 @@ class FileKinds:
 
     def _load_kind(self, path: int) -> int:
         name = self._image.path_string(path)
-        if not (_SHARED_OBJECT.search(name) or name in _LOADING):
+        if not (SHARED_OBJECT.search(name) or name in _LOADING):
             return 0
-        return LOADABLE | PLUGIN if _TOOLS_OWN.match(name) else LOADABLE
+        is_own = _TOOLS_OWN.match(name) or _MODULES.match(name)
+        return LOADABLE | PLUGIN if is_own else LOADABLE
 
 
 def _names(words: Iterable[bytes]) -> Set[bytes]:
