@@ -34,7 +34,7 @@ class How(StrEnum):
 
     WROTE = "written"
     WROTE_TO_PIPE = "which was written"
-    FORKED = "with the memory of"
+    FORKED = "which was filled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,15 @@ class Link:
     """One command: it made the previous element (a file, data in a pipe or in memory) from `read`.
 
     `execution` wrote and `reader` read: rows of `executions` of one process, mostly the same.
-    `read` is a row of `paths`, None when it read a pipe or got its parent's memory.
+    `read` is a row of `paths`, None when it read a pipe or, with `is_forked`, has its parent's
+    memory.
     """
 
     how: How
     execution: int
     reader: int
     read: int | None
+    is_forked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,7 @@ def _links(chain: Sequence[tuple[Any, ...]]) -> Iterator[Link]:
                 yield Link(how, maker, own, None)
                 how, maker = How.WROTE_TO_PIPE, other
             case ("fork", own, other, _):
-                yield Link(how, maker, own, None)
+                yield Link(how, maker, own, None, is_forked=True)
                 how, maker = How.FORKED, other
             case ("leave", execution, _, path):
                 yield Link(how, maker, execution, path)

@@ -257,11 +257,12 @@ def _lines(image: Image, records: Records, found: Why, *, is_full: bool) -> Iter
         yield f"  {link.how} by  {command(link.execution)}"
         if link.reader != link.execution:
             yield f"  in one process with  {command(link.reader)}"
-        yield (
-            "  which read a pipe"
-            if link.read is None
-            else f"  which read  {_path(image, link.read)}"
-        )
+        if link.is_forked:
+            yield "  which was forked with its parent's memory"
+        elif link.read is None:
+            yield "  which read a pipe"
+        else:
+            yield f"  which read  {_path(image, link.read)}"
 
 
 def _record(image: Image, records: Records, found: Why) -> dict[str, Any]:
@@ -271,6 +272,7 @@ def _record(image: Image, records: Records, found: Why) -> dict[str, Any]:
             "command": records.command(link.execution),
             "reader": records.command(link.reader),
             "read": None if link.read is None else _path(image, link.read),
+            "is_forked": link.is_forked,
         }
         for link in found.links
     ]
