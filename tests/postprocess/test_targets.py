@@ -379,6 +379,37 @@ def test_what_is_no_log_is_not_read(make: Callable[[Path], None], tmp_path: Path
     assert {names for names, _ in found(image)} == {""}
 
 
+@pytest.mark.parametrize(
+    ("folders", "report"),
+    [
+        (
+            [
+                "b/CMakeFiles/CMakeScratch/TryCompile-x1",
+                "b/CMakeFiles/CMakeTmp",
+                "o/meson-private/t",
+            ],
+            "",
+        ),
+        (["conftest.dir", "w/.conf_check_0", ".sconf_temp", "config.tests/x"], ""),
+        (["b", "b/CMakeFiles/CMakeTmp", "b"], "{}/b/.ninja_log is"),
+        (["b", "c", "d"], "{}/b/.ninja_log and 2 more are"),
+    ],
+)
+def test_logs_of_probes_are_not_missed_and_others_are_named_in_one_line(
+    tmp_path: Path, folders: list[str], report: str
+) -> None:
+    t, top = TraceBuilder(tmp_path.as_posix()), TOP
+    t.exec(top, "/bin/sh", ["sh"])
+    for number, folder in enumerate(folders, 1000):
+        log = f"{tmp_path}/{folder}/.ninja_log"
+        t.fork(top, number).exec(number, "/usr/bin/ninja", ["ninja"])
+        t.use(number, log, flags=O_WRONLY | O_CREAT).fork(number, number + 100)
+        t.exec(number + 100, "/bin/sh", ["/bin/sh", "-c", "cc"]).exit(number + 100).exit(number)
+    _, reports = run_phase(database_of(tmp_path, t.exit(top).trace()))
+    ending = " gone or not a log of ninja 1.11 to 1.13: targets unknown"
+    assert reports == ([report.format(tmp_path) + ending] if report else [])
+
+
 def test_a_log_that_lies_adds_no_more_than_names(tmp_path: Path) -> None:
     """Cut and changed at random places, it names a target of its own or none."""
     image = capture_build(tmp_path, NINJAS[0])

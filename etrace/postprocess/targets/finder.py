@@ -10,6 +10,7 @@ Reasons: docs/decisions/0055-targets.md.
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,13 @@ from etrace.postprocess.targets.goals import (
 from etrace.spec.database import NONE
 from etrace.spec.path_style import style_of
 
+#: directories in which a configure run tries things: of cmake, meson, autoconf, waf, SCons, qmake;
+#: each removes them, so nobody misses what ninja did there
+PROBES = re.compile(
+    rb"(?:.*/)?(?:CMakeFiles|meson-private|__CMake_compiler_info__|conftest[^/]*|conf\d+[^/]*"
+    rb"|\.conf_check_[^/]*|\.sconf_temp|config\.tests)(?:/.*)?",
+    re.DOTALL,
+)
 #: values of the column `kind`
 OUTPUTS, GOAL = 0, 1
 #: `sh -c COMMAND`
@@ -74,6 +82,7 @@ class TargetFinder:
         self._contents = self._find_contents()
         self._goal: dict[int, int] = {}
         self._edge: dict[int, int] = {}
+        self._unread: dict[bytes, None] = {}
 
     def _find_builders(self) -> dict[int, bytes]:
         """Return the executions of make and ninja, and the names of their programs."""
@@ -113,6 +122,8 @@ class TargetFinder:
                 self.target_of[row] = self._below(parent[row], row)
             if row in self._builders:
                 self._add_targets(row)
+        if self._unread:
+            self._say(unread_logs(list(self._unread)))
 
     def _below(self, parent: int, process: int) -> int:
         """Return the target of a process that an execution started."""
@@ -158,9 +169,8 @@ class TargetFinder:
         text = read_regular(log_path, MAX_LOG_BYTES) if log_path else None
         log = None if text is None else read_log(text)
         if log is None:
-            if log_path:
-                shown = log_path.decode(errors="replace")
-                self._say(f"{shown} is gone or not a log of ninja 1.11 to 1.13: targets unknown")
+            if log_path and not PROBES.fullmatch(log_path):
+                self._unread[log_path] = None
             return
         jobs = [job for child in children if (job := self._job(child)) is not None]
         for process, edge in find_edges(log, jobs, self._start[row]).items():
@@ -206,6 +216,13 @@ class TargetFinder:
             for upid, content in zip(table["upid"], table["content"], strict=True):
                 contents.setdefault(upid, []).append(content)
         return contents
+
+
+def unread_logs(paths: Sequence[bytes]) -> str:
+    """Report logs of ninja that cannot be read, in one line."""
+    first, n_more = paths[0].decode(errors="replace"), len(paths) - 1
+    subject = f"{first} and {n_more:,} more are" if n_more else f"{first} is"
+    return f"{subject} gone or not a log of ninja 1.11 to 1.13: targets unknown"
 
 
 TABLES = group_names("targets")
