@@ -11,11 +11,12 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from posixpath import basename, join, normpath
+from posixpath import basename, normpath
 
 from libetrace.image.file import Image
 
 from etrace.spec.database import EXISTS, NONE
+from etrace.spec.path_style import join_posix
 
 WRITTEN = 3  # bits of a mode: opened for writing
 DEVICES = b"/dev/"
@@ -53,6 +54,11 @@ class Outputs:
         """Return the arguments of an execution."""
         span = self._executions.span("argv.start", row)
         return [self.text(string) for string in self._arguments[span.start : span.stop]]
+
+    def binary(self, row: int) -> bytes:
+        """Return the path of what an execution ran, empty before its first exec."""
+        path = self._executions["binary"][row]
+        return b"" if path == NONE else self.path_text(path)
 
     def cwd(self, row: int) -> bytes:
         """Return the directory where an execution began."""
@@ -133,7 +139,7 @@ def find_named(name: bytes, cwd: bytes, written: Sequence[Written]) -> Written |
     First by the whole path. A symbolic link in the path can hide the match; then by the last
     component if it is unique, or by the present target of the name.
     """
-    wanted = normpath(join(cwd, name))
+    wanted = normpath(join_posix(cwd, name))
     for each in written:
         if wanted in (each.text, normpath(each.original)):
             return each

@@ -31,8 +31,26 @@ class PathStyle(NamedTuple):
     dirname: Callable[[bytes], bytes]
 
 
+#: names below what the kernel calls the working directory and the root of whoever asks: proc(5)
+_OF_PROCESS = re.compile(rb"/+proc/+(?:self|thread-self)/+(cwd|root)(?:/+|\Z)")
+
+
+def join_posix(directory: bytes, name: bytes) -> bytes:
+    """Return the path of a name that a process in `directory` used.
+
+    `/proc/self/cwd/x` is `x` there and `/proc/self/root/x` is `/x`; for others they differ.
+    """
+    while (match := _OF_PROCESS.match(name)) is not None:
+        name = name[match.end() :]
+        if match[1] == b"root":
+            name = b"/" + name
+        elif not name:
+            return directory
+    return posixpath.join(directory, name)
+
+
 POSIX_STYLE = PathStyle(
-    False, posixpath.join, posixpath.normpath, posixpath.basename, posixpath.dirname
+    False, join_posix, posixpath.normpath, posixpath.basename, posixpath.dirname
 )
 WINDOWS_STYLE = PathStyle(True, ntpath.join, ntpath.normpath, ntpath.basename, ntpath.dirname)
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from fnmatch import translate
 from functools import cache
-from posixpath import join, normpath
+from posixpath import normpath
 
 from libetrace.image.file import Image
 
@@ -22,6 +22,7 @@ from etrace.compilers.tools import Tool
 from etrace.postprocess.compilations.compiler_commands import Command
 from etrace.postprocess.compilations.process_tree import ProcessTree
 from etrace.spec.database import IS_WRITE
+from etrace.spec.path_style import join_posix
 
 TEMPORARY_DIRECTORIES = frozenset((b"/tmp", b"/var/tmp", b"/usr/tmp"))
 SUFFIX = {Step.OBJECT: b".o", Step.ASSEMBLY: b".s"}
@@ -109,7 +110,7 @@ def expected_outputs(invocation: Invocation, cwd: bytes) -> frozenset[bytes]:
     names = list(invocation.outputs)
     if not names:
         names = [_named_after(source.name, invocation) for source in invocation.sources]
-    return frozenset(normpath(join(cwd, name)) for name in names if name)
+    return frozenset(normpath(join_posix(cwd, name)) for name in names if name)
 
 
 def _named_after(source: bytes, invocation: Invocation) -> bytes:

@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from posixpath import join
 
 from etrace.postprocess.compilations.compiler_commands import Command
 from etrace.postprocess.compilations.probe import Question
 from etrace.postprocess.compilations.trusted import trusted_directory
 from etrace.sandbox.programs import UntrustedError
+from etrace.spec.path_style import join_posix
 
 #: the -x of a compiler that is asked for its directories
 ASKED_AS = {
@@ -91,7 +91,7 @@ def allowed_options(options: Sequence[bytes], cwd: bytes) -> tuple[bytes, ...] |
         if flag not in WORDS and flag not in DIRECTORIES:
             return None
         value = value if equals else next(rest, b"")
-        handed_on = _word(flag, value) or _directory(flag, join(cwd, value) if value else b"")
+        handed_on = _word(flag, value) or _directory(flag, join_posix(cwd, value) if value else b"")
         if not handed_on:
             return None
         out += handed_on

@@ -14,7 +14,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from posixpath import join
 
 from libetrace.depend.configuration import Config
 from libetrace.image.file import Image
@@ -31,6 +30,7 @@ from etrace.postprocess.compilations.process_tree import ProcessTree
 from etrace.postprocess.compilations.trusted import trusted_compiler
 from etrace.postprocess.run import say_nothing
 from etrace.sandbox.programs import UntrustedError
+from etrace.spec.path_style import join_posix
 from etrace.threads import mapped
 
 PLUGIN = "libgcc_input_name.so"
@@ -149,7 +149,7 @@ def command_line(command: Command, arguments: Sequence[Argument], plugin: Path) 
             if argument.value.decode("ascii", "replace") in (*dialects, "none"):
                 words += [b"-x", argument.value]
         elif argument.meaning == INPUT:
-            path = join(command.cwd, argument.value)
+            path = join_posix(command.cwd, argument.value)
             if path.startswith(b"/") and is_regular(path):
                 words.append(path)
     return words
