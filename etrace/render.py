@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jinja2
 
@@ -65,14 +65,64 @@ def write_whole(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def tool_names() -> list[str]:
-    """Return the names of all compilers, linkers, archivers and launchers, sorted as bytes."""
-    import tomllib  # noqa: PLC0415  only this needs it
+class ToolNames(NamedTuple):
+    """What a tracer knows of tools: which programs read response files, and how they name them.
 
-    files = Path(__file__).with_name("compilers").glob("*.toml")
-    tables = [tomllib.loads(file.read_text()) for file in files]
-    tools = [tool for table in tables for tool in table.values()]
-    return sorted({name for tool in tools for name in tool.get("names", ())})
+    `forms`: those of responses.toml. `choices`: (form, option, form chosen). `options`: (group,
+    option, whether the name of the file is a part of it). `names`: (name, form, group of options),
+    sorted as bytes. `runners`: (pattern of a name, group, whether it reads files itself, form),
+    and `runner_options`: (option with a value, group). Forms and groups are numbers.
+    """
+
+    forms: list[dict[str, Any]]
+    choices: list[tuple[int, str, int]]
+    options: list[tuple[int, str, int]]
+    names: list[tuple[str, int, int]]
+    runners: list[tuple[str, int, int, int]]
+    runner_options: list[tuple[str, int]]
+
+
+def tool_names() -> ToolNames:
+    """Return the names of all compilers, linkers, archivers and launchers, without a user's own."""
+    from etrace.compilers import response_forms, tools  # noqa: PLC0415  only this needs them
+    from etrace.compilers.options import Form, split_form  # noqa: PLC0415
+
+    raw = tools.tables()
+    known = tools.Tools(raw)
+    forms = list(response_forms.forms_of(known.responses).values())
+    number = {form.name: at for at, form in enumerate(forms)}
+    out = ToolNames([], [], [], [], [], [])
+    for form in forms:
+        quoting = {"double": "gnu"}.get(form.quoting, form.quoting)
+        quoting = quoting if quoting in ("gnu", "windows") else "other"
+        flags = {key: int(getattr(form, key)) for key in ("unicode", "nested", "doubled")}
+        out.forms.append({"name": form.name, "quoting": quoting.upper(), **flags})
+        chosen = (form.chosen or {}).items()
+        out.choices.extend((number[form.name], option, number[to]) for option, to in chosen)
+    groups: dict[tuple[tuple[str, int], ...], int] = {(): 0}
+    for group, tool in enumerate(known):
+        names, options = raw[tool.name].get("names", ()), tool.options.forms.items()
+        form_number = number[tool.settings.get("response", response_forms.DEFAULT)]
+        split = [(split_form(text), meaning) for text, meaning in options]
+        if tool.kind == tools.RUNNER:
+            if tool.settings.get("in_process"):
+                reads = int("response" in tool.settings)
+                out.runners.extend((name, group, reads, form_number) for name in names)
+                out.runner_options.extend(
+                    (flag.decode(), group) for (flag, form), meaning in split
+                    if meaning in ("value", "argv0") and form is Form.SEPARATE
+                )  # fmt: skip
+            continue
+        of_files = tuple(
+            (flag.decode(), int(form is Form.JOINED))
+            for (flag, form), meaning in split if meaning == "response"
+        )  # fmt: skip
+        if of_files not in groups:
+            groups[of_files] = len(groups)
+            out.options.extend((groups[of_files], *option) for option in of_files)
+        out.names.extend((name, form_number, groups[of_files]) for name in names)
+    out.names.sort(key=lambda each: each[0].encode())
+    return out
 
 
 def outputs(top: Path) -> dict[Path, str]:
@@ -85,7 +135,7 @@ def outputs(top: Path) -> dict[Path, str]:
         "modes": {"ACCESS": database.ACCESS, "EXISTS": database.EXISTS, "TYPE": database.TYPE}
         | {f"TYPE_{name}": bits for name, bits in database.FILE_TYPES.items()},
         "type_shift": database.TYPE_SHIFT,
-        "tool_names": tool_names(),
+        "tools": tool_names(),
         "calls": syscalls.load(),
     }
     templates = top / "etrace" / "spec" / "templates"

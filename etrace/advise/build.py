@@ -18,7 +18,7 @@ from libetrace.image.file import Image
 
 from etrace.advise.finding import Evidence, Gain
 from etrace.compilers.invocation import select_tool
-from etrace.compilers.tools import Tool, Tools, load
+from etrace.compilers.tools import Running, Tool, Tools, load
 from etrace.query.compilations import Compilers, sources
 from etrace.query.includes import Includes, includes
 from etrace.query.phases import Phases
@@ -169,8 +169,11 @@ class Build:
         binary = self.executions["binary"][row]
         if binary == NONE:
             return None
-        argv = self.labels.arguments(row)
-        return self.tools.identify(self.image.path_string(binary), argv[0] if argv else b"")
+        return self._running(row).tool
+
+    def _running(self, row: int) -> Running:
+        path = self.image.path_string(self.executions["binary"][row])
+        return self.tools.running(path, self.labels.arguments(row))
 
     def tool_kind(self, row: int) -> str:
         """Return the kind of that tool, empty for other programs."""
@@ -179,8 +182,10 @@ class Build:
 
     def compiler(self, row: int) -> tuple[Tool, Sequence[bytes]] | None:
         """Return the compiler that a command line is for, and its arguments without a name."""
-        tool = self.tool(row)
-        return select_tool(self.tools, tool, self.labels.arguments(row)) if tool else None
+        if self.executions["binary"][row] == NONE:
+            return None
+        tool, _, argv = self._running(row)
+        return select_tool(self.tools, tool, argv) if tool else None
 
     def started_by(self, row: int) -> str:
         """Return the label of the command that started an execution, empty for none."""

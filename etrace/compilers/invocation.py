@@ -15,7 +15,7 @@ from functools import cache
 from typing import NamedTuple
 
 from etrace.compilers.options import INPUT, Argument
-from etrace.compilers.tools import Tool, Tools
+from etrace.compilers.tools import RUNNER, Tool, Tools
 
 STDIN = b"-"
 ASSEMBLER = "assembler"
@@ -320,7 +320,7 @@ def select_tool(
     compiler.
     """
     while tool.kind == "launcher":
-        launched = _launched(tools, argv)
+        launched = _launched(tools, tool, argv)
         if launched is None:
             return None
         tool, argv = launched
@@ -348,27 +348,43 @@ def _by_mode(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> Tool | None:
     return tools[chosen[-1]] if chosen[-1] else None
 
 
+def named_tool(tools: Tools, argv: Sequence[bytes]) -> Tool | None:
+    """Return the tool that a command line runs, by names alone; follows launchers and runners."""
+    tool = tools.find_name(argv[0]) if argv else None
+    while tool is not None and tool.kind in ("launcher", RUNNER):
+        launched = tools.run_by(tool, argv)
+        if launched is None:
+            break
+        argv = launched[1]
+        tool = tools.find_name(argv[0])
+    return tool
+
+
 def without_launchers(tools: Tools, tool: Tool, argv: Sequence[bytes]) -> Sequence[bytes]:
     """Return the command that launchers run, its name first; empty without one."""
     while tool.kind == "launcher":
-        launched = _launched(tools, argv)
+        launched = _launched(tools, tool, argv)
         if launched is None:
             return ()
         tool, argv = launched
     return argv
 
 
-def _launched(tools: Tools, argv: Sequence[bytes]) -> tuple[Tool, Sequence[bytes]] | None:
+def _launched(
+    tools: Tools, launcher: Tool, argv: Sequence[bytes]
+) -> tuple[Tool, Sequence[bytes]] | None:
     """Return what a launcher launches: itself under another name, or its first command.
 
-    Its own options and NAME=value may be before the command.
+    Its own options, NAME=value, and programs that run others may be before the command.
     """
     own = tools.find_name(argv[0]) if argv else None
     if own is not None and own.kind == "compiler":
         return own, argv
-    for at, argument in enumerate(argv[1:], 1):
-        if argument.startswith(b"-") or b"=" in argument:
-            continue
-        found = tools.find_name(argument)
-        return None if found is None else (found, argv[at:])
+    launched = tools.run_by(launcher, argv)
+    while launched is not None:
+        name, words = launched
+        found = tools.find_name(words[0]) or tools.find_name(name)
+        if found is None or found.kind != RUNNER:
+            return None if found is None else (found, words)
+        launched = tools.run_by(found, words)
     return None

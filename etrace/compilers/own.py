@@ -21,7 +21,7 @@ from etrace.errors import SpecError
 
 WRITABLE = stat.S_IWGRP | stat.S_IWOTH
 LISTS = ("names", "paths", "prefixes", "objects", "temporary", "intermediate")
-TEXTS = ("extends", "kind", "family", "language", "role", "style", "default_output")
+TEXTS = ("extends", "kind", "family", "language", "role", "style", "default_output", "response")
 
 
 def directory() -> Path:

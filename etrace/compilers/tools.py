@@ -5,10 +5,10 @@ A file holds one table a tool (docs/compilations.md):
 
     [clang]
     extends = "gcc"                 # options and settings of gcc, unless said otherwise here
-    kind = "compiler"               # compiler, linker, archiver, launcher
+    kind = "compiler"               # compiler, linker, archiver, launcher, runner
     family = "clang"                # tools of one family are one program under several names
     language = "c"
-    names = ["clang"]               # versions and cross prefixes need not be listed
+    names = ["clang"]               # not versions and cross prefixes; `*` is any text
     paths = ["*/llvm-*/bin/clang"]  # wildcards over the whole path, for names that say too little
     [clang.options]
     output = ["-o ARG", "-oARG"]    # meaning = forms, see options.py
@@ -30,6 +30,8 @@ keys are `settings`, for who uses the tool:
                     it writes and removes, `temporary` the same in TMPDIR
     first_argument  tool by the first argument, "" for none; `modes` by the last such option
     style           of archivers, see archivers.toml
+    response        the form of its response files, see responses.toml
+    in_process, operands, argv0_follows  of runners, see launchers.toml
 """
 
 from __future__ import annotations
@@ -37,20 +39,23 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from etrace.compilers import own
-from etrace.compilers.options import Options
+from etrace.compilers.options import INPUT, Options
 from etrace.errors import SpecError
 from etrace.spec.path_style import is_windows_path, program_name
 
-KINDS = ("compiler", "linker", "archiver", "launcher")
-CROSS = "cross"
+KINDS = ("compiler", "linker", "archiver", "launcher", "runner")
+RUNNER = "runner"
+CROSS, RESPONSE, SERVER = "cross", "response", "server"
+#: tables that describe no tool
+OTHERS = frozenset((CROSS, RESPONSE, SERVER))
 VERSION = re.compile(rb"-\d+(?:\.\d+)*$")
 
 
@@ -66,6 +71,18 @@ class Tool:
     settings: Mapping[str, Any] = field(repr=False)
 
 
+#: (argv, the tool that reads its response files) -> argv with their contents
+Expand = Callable[[Sequence[bytes], Tool], Sequence[bytes]]
+
+
+class Running(NamedTuple):
+    """What an execution runs; `binary` and `argv` are the program's, whoever runs it."""
+
+    tool: Tool | None
+    binary: bytes
+    argv: Sequence[bytes]
+
+
 class Tools:
     """All tools, to be identified by what an execution ran."""
 
@@ -78,11 +95,16 @@ class Tools:
         starts = [each for some in (raw, users) for each in some.get(CROSS, {}).get("prefixes", [])]
         self._prefix = _prefix(starts)
         self._own = users.keys()
-        for name in (users.keys() & raw.keys()) - {CROSS}:
+        for name in (users.keys() & raw.keys()) - OTHERS:
             raise SpecError(f"compilers: {name} is a tool of etrace", "give yours another name")
-        self._raw = {name: table for name, table in {**users, **raw}.items() if name != CROSS}
+        self._raw = {name: table for name, table in {**users, **raw}.items() if name not in OTHERS}
+        #: forms of response files by name, see responses.toml
+        self.responses: Mapping[str, Mapping[str, Any]] = raw.get(RESPONSE, {})
+        #: programs that compile for others by name, see servers.toml
+        self.servers: Mapping[str, Mapping[str, Any]] = raw.get(SERVER, {})
         self._tools = {name: self._tool(name) for name in self._raw}
         self._names: dict[bytes, Tool] = {}
+        self._globs: list[tuple[re.Pattern[bytes], Tool]] = []
         self._paths: list[tuple[re.Pattern[bytes], Tool]] = []
         for name, table in self._raw.items():
             self._register(self._tools[name], table)
@@ -104,12 +126,76 @@ class Tools:
             self._memo[key] = self._identify(binary, argv0)
         return self._memo[key]
 
+    def running(
+        self, binary: bytes, argv: Sequence[bytes], expand: Expand | None = None
+    ) -> Running:
+        """Return what an execution runs: the tool, and its own path and arguments.
+
+        A dynamic loader or emulator runs the program that its command line names in its own
+        process: that is what ran. Runners that execute it have no tool of their own. `expand` puts
+        in the response files that a runner reads itself, as java does.
+        """
+        tool = self.identify(binary, argv[0] if argv else b"")
+        while tool is not None and tool.kind == RUNNER:
+            if expand is not None and "response" in tool.settings:
+                argv = expand(argv, tool)
+            found = self._run_within(tool, argv)
+            if found is None:
+                return Running(None, binary, argv)
+            binary, argv = found
+            tool = self.identify(binary, argv[0])
+        return Running(tool, binary, argv)
+
+    def _run_within(
+        self, runner: Tool, argv: Sequence[bytes]
+    ) -> tuple[bytes, Sequence[bytes]] | None:
+        """Return the program that runs in a runner's process; None when argv is not its own."""
+        is_whole = runner.settings.get("in_process") and argv and self.find_name(argv[0]) is runner
+        return self.run_by(runner, argv) if is_whole else None
+
+    def tool_of(
+        self, binary: bytes, argv0: bytes, argv: Callable[[], Sequence[bytes]]
+    ) -> Tool | None:
+        """Return the tool of `running`; `argv` is only called for runners."""
+        tool = self.identify(binary, argv0)
+        is_runner = tool is not None and tool.kind == RUNNER
+        return self.running(binary, argv()).tool if is_runner else tool
+
+    def run_by(self, runner: Tool, argv: Sequence[bytes]) -> tuple[bytes, Sequence[bytes]] | None:
+        """Return the program that a runner runs, and the program's arguments; None without one."""
+        name, n_before = b"", runner.settings.get("operands", 0)
+        for places, argument in runner.options.located(argv[1:]):
+            if argument.meaning == "argv0":
+                name = argument.value
+            elif argument.meaning == "query":
+                return None
+            elif argument.meaning == "program":
+                program, at = argument.value, places[-1]
+                break
+            elif argument.meaning == INPUT and not (
+                (runner.settings.get("assignments") or runner.kind == "launcher")
+                and b"=" in argument.value
+            ):
+                program, at = argument.value, places[-1]
+                if n_before == 0:
+                    break
+                n_before -= 1
+        else:
+            return None
+        rest = argv[at + 2 :]
+        if runner.settings.get("argv0_follows"):
+            name, rest = (rest[0] if rest else b""), rest[1:]
+        return program, [name or program, *rest]
+
     def _identify(self, binary: bytes, argv0: bytes) -> Tool | None:
         by_binary, by_argv0 = self._find(binary), self._find(argv0)
         if by_binary is None and by_argv0 is None:  # a link of a name of its own?
             is_here = binary and not is_windows_path(binary)
             return self._find(os.path.realpath(binary)) if is_here else None
-        if by_binary is None:
+        if by_binary is None or (
+            # an applet of busybox by its name, or what a dynamic loader has handed on (preload)
+            by_argv0 is not None and by_binary.kind == RUNNER and by_argv0.kind != RUNNER
+        ):
             return by_argv0
         if by_argv0 is not None and by_argv0.family == by_binary.family:
             return by_argv0
@@ -129,7 +215,7 @@ class Tools:
         for text in (name, unversioned, self._uncrossed(name), self._uncrossed(unversioned)):
             if text in self._names:
                 return self._names[text]
-        return None
+        return next((tool for pattern, tool in self._globs if pattern.match(name)), None)
 
     def _uncrossed(self, name: bytes) -> bytes:
         """Return the name without the longest prefix that leaves a known one."""
@@ -168,6 +254,9 @@ class Tools:
 
     def _register(self, tool: Tool, table: Mapping[str, Any]) -> None:
         for text in table.get("names", ()):
+            if "*" in text:
+                self._globs.append((re.compile(translate(text).encode()), tool))
+                continue
             other = self._names.setdefault(text.encode(), tool)
             is_own = other.name in self._own and tool.name not in self._own
             if other is not tool and not is_own:
@@ -183,13 +272,18 @@ def _prefix(starts: list[str]) -> re.Pattern[bytes]:
         raise SpecError(f"compilers: {CROSS}.prefixes: {error}") from error
 
 
+def tables() -> dict[str, Any]:
+    """Return the tables of the package by name. SpecError when two have one name."""
+    raw: dict[str, Any] = {}
+    for file in sorted(Path(__file__).parent.glob("*.toml")):
+        found = tomllib.loads(file.read_text())
+        for name in found.keys() & raw.keys():
+            raise SpecError(f"compilers: {file.name}: {name} is also in another file")
+        raw |= found
+    return raw
+
+
 @cache
 def load() -> Tools:
     """Read every file of the package and of the user, once. SpecError when one is wrong."""
-    raw: dict[str, Any] = {}
-    for file in sorted(Path(__file__).parent.glob("*.toml")):
-        tables = tomllib.loads(file.read_text())
-        for name in tables.keys() & raw.keys():
-            raise SpecError(f"compilers: {file.name}: {name} is also in another file")
-        raw |= tables
-    return Tools(raw, own.tables())
+    return Tools(tables(), own.tables())

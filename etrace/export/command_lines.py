@@ -18,7 +18,7 @@ from libetrace.image.file import Image
 
 from etrace.compilers import tools
 from etrace.compilers.invocation import select_tool, without_launchers
-from etrace.compilers.tools import Tool
+from etrace.compilers.tools import Running, Tool
 from etrace.nfsdb.owned import is_own
 from etrace.postprocess.compilations.traced_files import TracedFiles, response_files
 from etrace.spec.database import NONE
@@ -107,29 +107,34 @@ class Commands:
     def _is_starter(self, row: int) -> bool:
         if row == NONE or self._executions["binary"][row] == NONE:
             return False
-        tool = self._tool(row)
+        tool = self._running(row).tool
         if tool is None:
             return self._binary(row).endswith(COLLECT2)
         return tool.kind in STARTERS and (tool.kind != "launcher" or self._is_launcher(row))
 
     def _command(self, execution: int) -> Command:
         launched = self._launched(execution)
-        argv = launched or self._asked(execution)
+        tool, _, asked = self._running(execution)
+        argv = launched or asked
+        if launched:
+            tool = self._tools.find_name(argv[0])
         cwd = self.image.string(self._executions["cwd"][execution])
         if self._expands:
-            upid = self._executions["upid"][execution]
-            argv = self._files.expand(argv, cwd, upid, keeps_missing=True).argv
-        tool, name = self._tool(execution), argv[0] if argv else b""
-        if launched:
-            tool = self._tools.find_name(name)
+            argv = self._expanded(execution, argv, tool)
         # programs that only .bas_config knows are read as gcc is
         selected = select_tool(self._tools, tool or self._tools["gcc"], argv)
         compiler, words = selected or (self._tools["gcc"], argv[1:])
         return Command(execution, cwd, argv, compiler, len(argv) - len(words))
 
-    def _tool(self, row: int) -> Tool | None:
-        argv = self._asked(row)
-        return self._tools.identify(self._binary(row), argv[0] if argv else b"")
+    def _running(self, row: int) -> Running:
+        return self._tools.running(
+            self._binary(row), self._asked(row), lambda argv, tool: self._expanded(row, argv, tool)
+        )
+
+    def _expanded(self, row: int, argv: Sequence[bytes], tool: Tool | None) -> Sequence[bytes]:
+        upid, cwd = self._executions["upid"][row], self._executions["cwd"][row]
+        directory = self.image.string(cwd)
+        return self._files.expand(argv, directory, upid, tool=tool, keeps_missing=True).argv
 
     def _binary(self, row: int) -> bytes:
         binary = self._executions["binary"][row]
@@ -144,10 +149,10 @@ class Commands:
         """Return the command that a launcher runs; empty for other programs."""
         if row == NONE or self._executions["binary"][row] == NONE:
             return ()
-        tool = self._tool(row)
+        tool, _, argv = self._running(row)
         if tool is None or tool.kind != "launcher":
             return ()
-        return without_launchers(self._tools, tool, self._asked(row))
+        return without_launchers(self._tools, tool, argv)
 
 
 PARENT = b".."

@@ -125,7 +125,7 @@ class _Writer:
             return None
         default = _stem(file).rpartition(b"/")[2] + suffix
         name = invocation.outputs[-1] if invocation.outputs else default
-        return self._commands.files.resolve(join(command.cwd, name))
+        return self._commands.files.resolve(self._commands.files.join(command.cwd, name))
 
     def _entry(
         self, command: Command, named: list[tuple[int, bytes]], file: bytes, output: bytes | None

@@ -24,7 +24,7 @@ from libetrace.select.patterns import PatternSet
 from etrace.compilers import ar, tools
 from etrace.compilers.options import INPUT, Argument, values
 from etrace.compilers.response import Expanded
-from etrace.compilers.tools import Tool, Tools
+from etrace.compilers.tools import RUNNER, Tool, Tools
 from etrace.figures import agree, count
 from etrace.postprocess.compilations.traced_files import response_files
 from etrace.postprocess.module_kinds import Kind, kind_of, read_elf_type
@@ -77,6 +77,11 @@ class Identifier:
             if key not in found:
                 found[key] = self._tool(*key)
             tool = found[key]
+            if tool is not None and tool.kind == RUNNER:
+                words = [self._image.string(string) for string in arguments[first:end]]
+                tool = self._making(
+                    self._known.running(self._image.path_string(binary), words).tool
+                )
             if tool is not None:
                 yield row, tool
 
@@ -84,9 +89,15 @@ class Identifier:
         path = self._image.path_string(binary)
         tool = self._known.identify(path, self._image.string(argv0))
         if tool is not None:
-            return tool if tool.kind in (LINKER, ARCHIVER) or tool.settings.get(LINKS) else None
+            return tool if tool.kind == RUNNER else self._making(tool)
         matching = (generic for patterns, generic in self._listed if any(patterns.match(path)))
         return next(matching, None)
+
+    def _making(self, tool: Tool | None) -> Tool | None:
+        """Return a tool if it makes modules, else None."""
+        if tool is None or tool.kind in (LINKER, ARCHIVER) or tool.settings.get(LINKS):
+            return tool
+        return None
 
 
 class Linked:
@@ -104,7 +115,7 @@ class Linked:
 
     def modules(self, row: int, tool: Tool) -> list[Module]:
         """Return the modules that one execution made."""
-        expanded = self._expanded(row)
+        expanded = self._expanded(row, tool)
         if tool.kind == ARCHIVER and tool.settings.get("style") == "ar":
             command = ar.parse(expanded.argv, tool.options)
             found = self._archives(row, command, has_all=not expanded.missing)
@@ -169,12 +180,15 @@ class Linked:
             row = self._parents[row]
             if row == NONE:
                 break
-            out += values(tool.options.parse(self._expanded(row).argv[1:]), "output")
+            out += values(tool.options.parse(self._expanded(row, None).argv[1:]), "output")
         return out
 
-    def _expanded(self, row: int) -> Expanded:
-        argv, cwd = self._outputs.argv(row), self._outputs.cwd(row)
-        return self._response_files.expand(argv, cwd, self._upid[row])
+    def _expanded(self, row: int, tool: Tool | None) -> Expanded:
+        argv: Sequence[bytes] = self._outputs.argv(row)
+        cwd = self._outputs.cwd(row)
+        if tool is not None:
+            argv = tools.load().running(self._outputs.binary(row), argv).argv
+        return self._response_files.expand(argv, cwd, self._upid[row], tool=tool)
 
     def settle(self, module: Module) -> list[Module]:
         """Return the module under its last name, with the execution that renamed it, if any."""

@@ -210,7 +210,7 @@ class Phases:
         words, binary = self._words(number), self._binary[self.commands.rows[number]]
         if binary == NONE or not words:
             return ""
-        tool = self._tools.identify(self.commands.image.path_string(binary), words[0])
+        tool = self._tools.running(self.commands.image.path_string(binary), words).tool
         return tool.kind if tool else ""
 
     def _work_on_conftest(self, number: int) -> str:

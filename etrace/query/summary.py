@@ -21,6 +21,7 @@ from libetrace.depend.path_opens import WRITES, PathOpens
 from libetrace.image.file import Image
 
 from etrace.compilers.regular_file import read_head
+from etrace.query.diagnosis import Note, unlisted
 from etrace.query.failures import (
     SIGNALLED,
     Failures,
@@ -102,6 +103,7 @@ class Summary:
     failures: tuple[Failure, ...] = ()  #: the first of `n_failures`; the first one is the cause
     n_failures: int = 0
     interrupted_by: str = ""  #: the signal that ended the build
+    notes: tuple[Note, ...] = ()  #: what was compiled where the trace does not see it
 
 
 def _kind(path: str) -> str | None:
@@ -272,4 +274,5 @@ def summarise(image: Image) -> Summary:
         failures=tuple(_failures(build, commands, failed)),
         n_failures=len(failed.commands),
         interrupted_by=status_text(SIGNALLED + by) if by else "",
+        notes=tuple(unlisted(image).notes()),
     )

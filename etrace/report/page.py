@@ -8,6 +8,7 @@ in the plain tables, which `xml.etree` escapes (plain.py).
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import asdict
 from importlib.resources import files
@@ -17,6 +18,7 @@ from libetrace.image.file import Image
 from etrace import __version__
 from etrace.advise.build import Build
 from etrace.page_policy import policy
+from etrace.query.diagnosis import unlisted
 from etrace.query.rows.commands import Commands
 from etrace.query.rows.labels import Labels
 from etrace.query.totals import totals
@@ -73,6 +75,10 @@ def pack(image: Image, redaction: Redaction | None = None) -> Pack:
         "figures": [asdict(figure) for figure in figures(found, path)],
         "totals": found._asdict(),
         "is_processed": found.linked_modules is not None,
+        "notes": [
+            shown(redaction.raw(os.fsencode(f"{note.text}. {note.cure}")))
+            for note in unlisted(image).notes()
+        ],
     }
     contents = Contents(image, build, commands, uses, number)
     for part in PARTS:

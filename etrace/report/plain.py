@@ -62,6 +62,8 @@ def plain_tables(title: str, figures: Iterable[Figure], image: Image, redaction:
     lines = SubElement(root, "ul")
     for each in figures:
         SubElement(lines, "li").text = f"{each.word}: {each.text} ({each.meaning})"
+    for note in page.notes:
+        SubElement(root, "p").text = _text(f"{note.text}. {note.cure}", redaction)
     add_table(
         root, "Slowest commands", ("time", "CPU", "command"),
         (

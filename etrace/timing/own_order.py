@@ -22,7 +22,7 @@ from itertools import pairwise
 
 from libetrace.image.file import Image
 
-from etrace.compilers.tools import load
+from etrace.compilers.tools import RUNNER, load
 from etrace.query.rows.labels import SHELLS
 from etrace.spec.database import NONE
 from etrace.timing.dependencies import find_dependencies
@@ -68,7 +68,8 @@ def _candidates(image: Image, processes: Processes) -> Iterator[int]:
         if program not in is_known:
             path = image.path_string(program)
             name = path.rpartition(b"/")[2]
-            is_known[program] = name in SHELLS or tools.identify(path, name) is not None
+            tool = tools.identify(path, name)
+            is_known[program] = name in SHELLS or (tool is not None and tool.kind != RUNNER)
         if not is_known[program]:
             yield number
 

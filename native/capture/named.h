@@ -21,11 +21,31 @@ struct named {
 	char word[RESPONSE_FILE_BYTES + 1];
 };
 
+enum naming_state {
+	NAMING_PROGRAM, /* the next word is the program */
+	NAMING_RUNNER,	/* the program's name comes among the words of a runner */
+	NAMING_TOOL,	/* the words are those of a tool that reads response files */
+	NAMING_NONE,
+};
+
 /*
- * Whether a program's name of `len` bytes, less a version, is a tool's, or ends in one after the
- * prefix of a cross tool.
+ * How the words of one command name response files. Begins as zeros. `form` and `group` are numbers
+ * of tool_names.h; `skips`: the next word is a value of the runner, `takes_next`: it names a file.
  */
-bool tool_is_named(const char *program, size_t len);
+struct naming {
+	enum naming_state state;
+	const struct runner *runner;
+	unsigned char form;
+	unsigned char group;
+	bool skips;
+	bool takes_next;
+};
+
+/*
+ * Take the next word of a command, from its first one. Return the name of a response file in it,
+ * and its length in `len`; NULL when it names none.
+ */
+const char *naming_next(struct naming *naming, const char *word, size_t *len);
 
 /*
  * Add a name, seen from `cwd` (shorter than PATH_MAX; empty: unknown), unless it is there. Return 1
@@ -34,7 +54,8 @@ bool tool_is_named(const char *program, size_t len);
 size_t named_add(struct named *named, const char *cwd, const char *name, size_t len);
 
 /* Add all names in a response file of at most RESPONSE_FILE_BYTES; return how many had no room. */
-size_t named_add_nested(struct named *named, const char *cwd, const char *text, size_t len);
+size_t named_add_nested(struct named *named, const struct naming *naming, const char *cwd,
+			const char *text, size_t len);
 
 void named_clear(struct named *named);
 

@@ -11,7 +11,7 @@
  * Files that are gone, too large or unread at the end are only
  * counted: gcc's stages show most of their content.
  *
- * Only arguments of tools (tool_is_named) count, not `npm install @x/y` and `curl -d @secret`.
+ * Only arguments of tools (naming_next) count, not `npm install @x/y` and `curl -d @secret`.
  */
 #include "capture/response.h"
 
@@ -44,6 +44,7 @@ struct request {
 	struct rights rights; /* of the task, when its program began */
 	int root; /* its root directory, or -1: that of this process */
 	size_t size;	   /* of all this */
+	struct naming naming; /* of nested names */
 	size_t n_names;
 	const char *names; /* one after the other, each with its end; after `cwd` */
 	char cwd[];	   /* their base directory */
@@ -115,7 +116,8 @@ static void read_file(const struct request *request, const char *path)
 	ssize_t len = read_for_task(request, path, buffer, RESPONSE_FILE_BYTES);
 	size_t before = named.n;
 	size_t n_missed =
-		len < 0 ? 0 : named_add_nested(&named, request->cwd, buffer, (size_t)len);
+		len < 0 ? 0 : named_add_nested(&named, &request->naming, request->cwd, buffer,
+						(size_t)len);
 	bool is_saved;
 
 	pthread_mutex_lock(&lock);
@@ -222,11 +224,6 @@ static int start_thread(void)
 	return error ? -1 : 1;
 }
 
-static bool names_file(const struct etrace_text *argument)
-{
-	return argument->len > 1 && argument->text[0] == '@';
-}
-
 /* The thread counts too. */
 static void miss(size_t n)
 {
@@ -287,22 +284,32 @@ static void ask(struct request *request)
 	request_free(request);
 }
 
-/* The accepted names of a command: their number, total bytes, and bytes left. */
-static size_t count_names(const struct etrace_text *arguments, size_t n, size_t *size,
-			  size_t *n_missed)
+static struct etrace_text next_name(struct naming *naming, const struct etrace_text *argument)
 {
+	size_t len = argument->len;
+	const char *name = naming_next(naming, argument->text, &len);
+
+	return (struct etrace_text){ name, name ? len : 0 };
+}
+
+/* The accepted names of a command: their number, total bytes, and bytes left. */
+static size_t count_names(struct naming *naming, const struct etrace_text *arguments, size_t n,
+			  size_t *size, size_t *n_missed)
+{
+	struct etrace_text name;
 	size_t taken = 0;
 	size_t i;
 
 	*size = *n_missed = 0;
-	for (i = 1; i < n; i++) {
-		if (!names_file(&arguments[i]))
+	for (i = 0; i < n && naming->state != NAMING_NONE; i++) {
+		name = next_name(naming, &arguments[i]);
+		if (!name.len)
 			continue;
-		if (taken == MAX_NAMES || arguments[i].len > PATH_MAX) {
+		if (taken == MAX_NAMES || name.len >= PATH_MAX) {
 			++*n_missed;
 			continue;
 		}
-		*size += arguments[i].len;
+		*size += name.len + 1;
 		taken++;
 	}
 	return taken;
@@ -310,11 +317,15 @@ static size_t count_names(const struct etrace_text *arguments, size_t n, size_t 
 
 static void put_names(char *to, const struct etrace_text *arguments, size_t n_names)
 {
-	for (arguments++; n_names; arguments++) {
-		if (!names_file(arguments) || arguments->len > PATH_MAX)
+	struct naming naming = { 0 };
+	struct etrace_text name;
+
+	for (; n_names; arguments++) {
+		name = next_name(&naming, arguments);
+		if (!name.len || name.len >= PATH_MAX)
 			continue;
-		memcpy(to, arguments->text + 1, arguments->len - 1);
-		to += arguments->len;
+		memcpy(to, name.text, name.len);
+		to += name.len + 1;
 		to[-1] = '\0';
 		n_names--;
 	}
@@ -322,12 +333,13 @@ static void put_names(char *to, const struct etrace_text *arguments, size_t n_na
 
 bool response_is_wanted(const struct etrace_text *arguments, size_t n)
 {
+	struct naming naming = { 0 };
 	size_t i;
 
-	if (!options.responses_path || !n || !tool_is_named(arguments[0].text, arguments[0].len))
+	if (!options.responses_path)
 		return false;
-	for (i = 1; i < n; i++)
-		if (names_file(&arguments[i]))
+	for (i = 0; i < n && naming.state != NAMING_NONE; i++)
+		if (next_name(&naming, &arguments[i]).len)
 			return true;
 	return false;
 }
@@ -336,12 +348,13 @@ void response_add(s64 upid, const struct etrace_text *arguments, size_t n, const
 		  const struct rights *rights, int root)
 {
 	size_t start = strlen(cwd) + 1;
+	struct naming naming = { 0 };
 	struct request *request;
 	size_t n_missed;
 	size_t n_taken;
 	size_t size;
 
-	n_taken = count_names(arguments, n, &size, &n_missed);
+	n_taken = count_names(&naming, arguments, n, &size, &n_missed);
 	if (!rights || rights->is_raised) {
 		n_missed += n_taken;
 		n_taken = 0;
@@ -354,6 +367,7 @@ void response_add(s64 upid, const struct etrace_text *arguments, size_t n, const
 	request = must_alloc(size);
 	memset(request, 0, sizeof(*request));
 	request->upid = upid;
+	request->naming = naming;
 	request->rights = *rights;
 	request->root = root < 0 ? -1 : fcntl(root, F_DUPFD_CLOEXEC, 0);
 	request->size = size;

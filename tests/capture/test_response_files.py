@@ -156,7 +156,7 @@ def test_files_of_proc_are_not_read(folder: Path) -> None:
         if not path.stat().st_mode & 1:
             path.chmod(path.stat().st_mode | 1)
     names = ["/proc/1/maps", "/proc/1/mountinfo", f"/proc/1/root{own}", "/proc/self/status"]
-    names += [f"/proc/self/cwd/{own.name}", "/dev/fd/3", "/proc/1/fd/0"]
+    names += ["/dev/fd/3", "/proc/1/fd/0"]
     words = " ".join(f"@{name}" for name in [*names, own])
     command = f"setpriv --reuid 12345 --regid 12345 --clear-groups {folder}/gcc {words} 3<own"
     found, counts = captured(PTRACE, folder, command)
@@ -233,3 +233,63 @@ def test_without_the_option_nothing_is_read_and_the_older_file_goes_with_its_tra
     run(folder, "--backend", backend.name, "--no-response-files")
     assert not (folder / ".nfsdb.rsp").exists()
     assert (folder / ".nfsdb.rsp.old").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "content", "nested"),
+    [
+        ("./clang @words", "@inner 'a b'".encode("utf-16"), True),
+        ("./clang @words", b"\xfe\xff" + "é @inner".encode("utf-16-be"), True),
+        ("./clang @words", b"\xef\xbb\xbf@inner", True),
+        ("./gcc @words", b"\xef\xbb\xbf@inner", False),
+        ("./gcc @words", b"'@inner'", True),
+        ("./clang-cl @words", b"'@inner' '", False),
+        ("./clang --rsp-quoting=windows @words", b'x\\"y "@inner"', True),
+        ("./clang-cl --rsp-quoting=posix @words", b"'@inner'", True),
+        ("./clang-cl @words", b'"x""y"@inner "x\\\\"@inner', False),
+        ("./rustc @words", b"@inner", False),
+        ("./javac @@words @words", b"@inner", False),
+        ("./nvcc --options-file words", b"-optf=inner", True),
+        ("./nvcc --options-file=words", b"--options-file inner", True),
+        ("./armcc --via words", b"-c --via=inner", True),
+        ("./nasm -@ words", b"-@ inner", True),
+        ("./ld-linux-x86-64.so.2 --argv0 npm --library-path npm ./gcc @words", b"@inner", True),
+        ("./qemu-aarch64-static -L npm -E A=b ./gcc @words", b"@inner", True),
+        ("./valgrind -q --tool=none ./clang @words", b"@inner", True),
+        ("./java @words", b"@inner", False),
+        ("./java -cp npm com.sun.tools.javac.Main @words", b"@inner", False),
+        ("cd sub && ../gcc @/proc/self/cwd/../words", b"@/proc/self/cwd/../inner", True),
+    ],
+)
+def test_names_are_read_as_the_tool_reads_them(
+    backend: Backend, folder: Path, command: str, content: bytes, nested: bool
+) -> None:
+    names = "clang clang-cl rustc javac nvcc armcc nasm ld-linux-x86-64.so.2 valgrind java"
+    for name in (*names.split(), "qemu-aarch64-static"):
+        shutil.copy("/bin/true", folder / name)
+    (folder / "sub").mkdir()
+    (folder / "words").write_bytes(content)
+    (folder / "inner").write_bytes(b"w")
+    found, counts = captured(backend, folder, command)
+    assert [(path.rpartition(b"/")[2], text) for path, text in found] == [
+        (b"words", content), *([(b"inner", b"w")] if nested else []),
+    ]  # fmt: skip
+    assert counts == {"response_files": len(found), "missed_response_files": 0}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./ld-linux-x86-64.so.2 --preload gcc ./npm @words",
+        "./ld-linux-x86-64.so.2 ./npm gcc @words",
+        "./java -cp gcc Main @words", "./java -jar npm gcc @words", "./qemu-arm -L gcc npm @words",
+    ],
+)  # fmt: skip
+def test_a_runner_s_other_programs_are_no_tools(
+    backend: Backend, folder: Path, command: str
+) -> None:
+    for name in ("ld-linux-x86-64.so.2", "java", "qemu-arm"):
+        shutil.copy("/bin/true", folder / name)
+    (folder / "words").write_bytes(b"w")
+    found, counts = captured(backend, folder, command)
+    assert (found, counts["missed_response_files"]) == ([], 0)

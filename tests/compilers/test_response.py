@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from etrace.compilers import regular_file, response
-from etrace.compilers.response import Expanded, ResponseFiles, split
+from etrace.compilers.response import Expanded, ResponseFiles
+from etrace.compilers.response_forms import forms
 
 TEXTS = [
     b"A B\n\tC\fD\vE\rF",
@@ -39,7 +40,7 @@ def test_words_are_split_as_libiberty_splits_them(tmp_path: Path, text: bytes) -
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, check=False, env=os.environ | {"LC_ALL": "C"}
     )
-    shown = [b"nm: '%s': No such file" % word for word in split(text)]
+    shown = [b"nm: '%s': No such file" % word for word in forms()["gnu"].split(text)]
     assert done.stderr.splitlines() == shown
 
 
@@ -51,7 +52,9 @@ def test_a_backslash_between_single_quotes_quotes_as_for_gcc(tmp_path: Path, tex
         command, cwd=tmp_path, capture_output=True, check=False, env=os.environ | {"LC_ALL": "C"}
     )
     complaints = [line.partition(b"cannot find ")[2] for line in done.stderr.splitlines()]
-    assert complaints[:-1] == [b"%s: No such file or directory" % word for word in split(text)]
+    assert complaints[:-1] == [
+        b"%s: No such file or directory" % word for word in forms()["gnu"].split(text)
+    ]
 
 
 def test_files_are_nested_and_placed_where_they_were_named(tmp_path: Path) -> None:

@@ -74,7 +74,10 @@ def test_options_and_settings_are_inherited_and_names_are_not() -> None:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ({"a": {"kind": "tool"}}, "a: kind is not one of compiler, linker, archiver, launcher"),
+        (
+            {"a": {"kind": "tool"}},
+            "a: kind is not one of compiler, linker, archiver, launcher, runner",
+        ),
         ({"a": {"extends": "b"}}, "a extends b: no such tool"),
         ({"a": {"extends": "a"}}, "a extends a: no such tool"),
         (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,13 @@ from libetrace.depend import configuration as config
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError
-from etrace.export import diagnosis
 from etrace.export.command_lines import PathStyle
 from etrace.export.compile_commands import Form, entries, link_entries
 from etrace.export.merging import Merge, merged, read
 from etrace.nfsdb.products import add_responses
 from etrace.nfsdb.store import open_database
 from etrace.postprocess import run
+from etrace.query import diagnosis
 from etrace.query.select import sources
 from etrace.query.select.sources import SourceSelection
 
@@ -320,7 +320,7 @@ def test_a_compiler_inside_another_program_is_named_with_its_sources(tmp_path: P
                  writes=["/to/A.java", "/to/A.class"]).end(20)  # fmt: skip
 
     found = diagnosed(tmp_path, say)
-    assert (found.unknown, found.inside) == ({}, {b"/usr/bin/java": 2})
+    assert (found.unknown, found.inside) == ({}, {b"Ant in /usr/bin/java": 2})
 
 
 def test_modules_of_one_name_in_two_directories_are_two_sources(tmp_path: Path) -> None:
@@ -337,3 +337,78 @@ def test_modules_of_one_name_in_two_directories_are_two_sources(tmp_path: Path) 
 
     found = diagnosed(tmp_path, say)
     assert (found.unknown, found.inside) == ({}, {b"/usr/bin/ghc": 4})
+
+
+def of_launcher(words: str, *writes: str) -> Say:
+    def say(build: BuildTeller) -> None:
+        build.run(10, "/usr/bin/sccache", words, reads=["/src/a.c"])
+        build.end(10).run(20, "/usr/bin/tool", "tool", writes=writes).end(20)
+
+    return say
+
+
+@pytest.mark.parametrize(
+    ("say", "elsewhere"),
+    [
+        (of_launcher("sccache gcc -c a.c -o a.o"), {b"sccache": 1}),
+        (of_launcher("sccache env A=b nice -n 5 gcc -c a.c -o a.o"), {b"sccache": 1}),
+        (of_launcher("sccache rustc a.rs --out-dir out", "/src/other"), {b"sccache": 1}),
+        (of_launcher("sccache rustc a.rs --out-dir out", "/src/out/liba.rlib"), {}),
+        (of_launcher("sccache gcc -c a.c -o a.o", "/src/a.o"), {}),
+        (of_launcher("sccache gcc -c a.c -o /dev/null"), {}),
+        (of_launcher("sccache gcc -fsyntax-only a.c"), {}),
+        (of_launcher("sccache --show-stats"), {}),
+    ],
+)
+def test_what_a_server_outside_of_the_trace_compiled_is_counted(
+    tmp_path: Path, say: Say, elsewhere: dict[bytes, int]
+) -> None:
+    found = diagnosed(tmp_path, say)
+    assert found.elsewhere == elsewhere
+    cures = [note.cure for note in found.notes()]
+    assert [cure.partition("; or")[0] for cure in cures] == [
+        "before the capture: sccache --stop-server"
+    ] * len(elsewhere)
+
+
+def of_client(path: str, words: str, *below: tuple[str, str, Sequence[str]]) -> Say:
+    def say(build: BuildTeller) -> None:
+        build.run(10, path, words)
+        for upid, (program, argv, writes) in enumerate(below, 11):
+            read = [name.replace(".o", ".c") for name in writes]
+            build.run(upid, program, argv, parent=10, reads=read, writes=writes).end(upid)
+        build.end(10)
+
+    return say
+
+
+GRADLE = "java -cp g.jar org.gradle.launcher.GradleMain"
+
+
+@pytest.mark.parametrize(
+    ("say", "silent"),
+    [
+        (of_client("/usr/bin/bazel", "bazel build //..."), {b"Bazel": 1}),
+        (of_client("/usr/bin/bazel", "bazel shutdown"), {}),
+        (
+            of_client("/usr/bin/bazel", "bazel build x", ("/j/java", "bazel(x) A-server.jar", ())),
+            {},
+        ),
+        (of_client("/usr/bin/buck2", "buck2 build x", ("/c/vc", "vc a.c", ["/src/a.o"])), {}),
+        (of_client("/usr/bin/java", f"{GRADLE} build"), {b"Gradle": 1}),
+        (of_client("/usr/bin/java", f"{GRADLE} --stop"), {}),
+        (of_client("/usr/bin/mvnd", "mvnd package"), {b"mvnd": 1}),
+        (of_client("/usr/bin/make", "make bazel"), {}),
+    ],
+)
+def test_a_client_below_which_nothing_was_compiled_is_counted(
+    tmp_path: Path, say: Say, silent: dict[bytes, int]
+) -> None:
+    assert diagnosed(tmp_path, say).silent == silent
+    assert diagnosis.unlisted(database(tmp_path, _built(say))).silent == silent
+
+
+def _built(say: Say) -> BuildTeller:
+    build = BuildTeller()
+    say(build)
+    return build

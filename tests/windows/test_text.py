@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from windows.wine import PROGRAMS, TOP
 
-from etrace.compilers import response
+from etrace.compilers import response_forms
 from etrace.export.build_spec import KNOWN, KNOWN_WINDOWS
 
 Ask = Callable[["Answer", bytes], bytes]
@@ -113,19 +113,21 @@ def test_the_rest_of_a_command_line_stays_as_it_was_typed(ask: Ask) -> None:
 @given(st.binary())
 def test_response_files_of_gnu_tools_are_cut_as_cas_cuts_them(ask: Ask, text: bytes) -> None:
     text = text.replace(b"\0", b"")
-    expected = [word.replace(b"\0", b"") for word in response.split(text)]
+    expected = [word.replace(b"\0", b"") for word in response_forms.forms()["gnu"].split(text)]
     assert ask(Answer.GNU, text).split(b"\0")[:-1] == expected
 
 
 @given(st.text('ab\\\\"" \n\t').map(str.encode))
 def test_response_files_of_windows_tools_are_cut_as_cas_cuts_them(ask: Ask, text: bytes) -> None:
-    assert ask(Answer.WINDOWS, text).split(b"\0")[:-1] == response.split_windows(text)
+    assert ask(Answer.WINDOWS, text).split(b"\0")[:-1] == response_forms.forms()[
+        "llvm-windows"
+    ].split(text)
 
 
 @pytest.mark.parametrize("name", [*KNOWN, *KNOWN_WINDOWS, "arm-none-eabi-gcc-12.2", "clang-17"])
 def test_cas_quotes_for_a_program_as_the_tracer_does(ask: Ask, name: str) -> None:
     shown = ask(Answer.NAMES, name.encode()).split(b"\0")[0].decode()
-    assert (shown[2] == "w") == response.quotes_as_windows(name.encode())
+    assert (shown[2] == "w") == response_forms.quotes_as_windows(name.encode())
 
 
 def test_lines_of_a_response_file_are_blanks(ask: Ask) -> None:

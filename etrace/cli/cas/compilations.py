@@ -71,7 +71,7 @@ def answer_compiled(image: Image, args: argparse.Namespace) -> Answer:
     given = selecting.selection_of(args)
     if given.is_everything:
         from etrace.cli.options.compile_commands import report_unlisted
-        from etrace.export.diagnosis import unlisted
+        from etrace.query.diagnosis import unlisted
 
         report_unlisted(unlisted(image), "not listed:")
     if args.commands:

@@ -113,6 +113,14 @@ def update(args: argparse.Namespace, image: Image) -> list[Result]:
     return results
 
 
+def report_unseen(image: Image) -> None:
+    """Report what was compiled where the trace does not see it, and what to do about it."""
+    from etrace.query.diagnosis import unlisted
+
+    for note in unlisted(image).notes():
+        say(f"cas pp: {note.text}\n  hint: {note.cure}; see docs/exports.md\n")
+
+
 def confirm_inputs(args: argparse.Namespace, image: Image) -> None:
     """Compare the inputs with those that gcc names, and warn of differences."""
     from libetrace.depend import configuration
@@ -157,6 +165,7 @@ def run(args: argparse.Namespace) -> int:
     results = update(args, image)
     if not args.quiet:
         print("\n".join(map(line, results)), flush=True)
+        report_unseen(reopen(image.path))
     if args.confirm_inputs:
         confirm_inputs(args, reopen(image.path))
     is_new = not all(result.is_reused for result in results)

@@ -99,6 +99,8 @@ def text(page: Summary, width: int) -> Iterator[str]:
         f" ({found.failed:,} failed), elapsed {seconds(found.elapsed_ns)}{cpu}"
     )
     yield f"{count(found.files, 'file')} opened: {found.read:,} read, {found.written:,} written"
+    for note in page.notes:
+        yield from (note.text, f"  hint: {note.cure}")
     if page.slowest:
         by = "without waits for pipes" if found.cpu_ns is None else "by CPU time"
         yield from ("", f"slowest commands, {by}")

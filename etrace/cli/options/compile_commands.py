@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from libetrace.image.file import Image
 
     from etrace.export.compile_commands import Entry, Form
-    from etrace.export.diagnosis import Diagnosis
     from etrace.export.merging import Merge
+    from etrace.query.diagnosis import Diagnosis
 
 STYLES = ("absolute", "as-is", "relative", "canonical")
 NAMES = (
@@ -34,10 +34,6 @@ N_LISTED = 12
 HINT = (
     "  hint: describe a compiler in $XDG_CONFIG_HOME/etrace/compilers/NAME.toml, then: cas pp;"
     " see docs/exports.md\n"
-)
-INSIDE_HINT = (
-    "  hint: the command lines of ant and Gradle name no source; ant runs javac as a program with"
-    ' fork="yes"; see docs/exports.md\n'
 )
 
 
@@ -152,7 +148,7 @@ def merge(args: argparse.Namespace) -> Merge | None:
 
 def report_missing(image: Image, found: list[Entry], chosen: SourceSelection) -> None:
     """Say why there are no entries, or which compilers are not known."""
-    from etrace.export.diagnosis import diagnose
+    from etrace.query.diagnosis import diagnose
 
     it = diagnose(image)
     if found:
@@ -166,10 +162,9 @@ def report_unlisted(it: Diagnosis, lacks: str) -> None:
     if it.unknown:
         calls = count(it.unknown.total(), "call")
         say(f"cas: {lacks} {calls} of unknown compilers: {_listed(it.unknown)}\n{HINT}")
-    if it.inside:
-        files = count(it.inside.total(), "source")
-        said = f"{files} compiled inside another program: {_listed(it.inside)}"
-        say(f"cas: {lacks} {said}\n{INSIDE_HINT}")
+    for note in it.notes():
+        said = f"{lacks} {note.text}" if note.is_lacking else note.text
+        say(f"cas: {said}\n  hint: {note.cure}; see docs/exports.md\n")
 
 
 def _report_empty(it: Diagnosis) -> None:
@@ -179,7 +174,7 @@ def _report_empty(it: Diagnosis) -> None:
         say(HINT)
     elif it.inside:
         say(f"cas: no entries: {ran}; these compiled sources inside: {_listed(it.inside)}\n")
-        say(INSIDE_HINT)
+        say("".join(f"  hint: {note.cure}; see docs/exports.md\n" for note in it.notes()))
     elif not it.n_compilers:
         say(f"cas: no entries: {ran}, none of them a known compiler: {_listed(it.others)}\n{HINT}")
     else:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from etrace.compilers.tools import load
+from etrace.compilers.tools import RUNNER, load
 from etrace.errors import EtraceError, SpecError
 from etrace.figures import agree
 from etrace.imports.event_lines import EventLines
@@ -364,7 +364,10 @@ class Converter:
             names = load()
         except SpecError:  # of a user's own file: `cas pp` says so, the trace does not need it
             return 0
-        return sum(n for argv0, n in given.items() if names.find_name(argv0) is not None)
+        known = {
+            argv0 for argv0 in given if (tool := names.find_name(argv0)) and tool.kind != RUNNER
+        }
+        return sum(n for argv0, n in given.items() if argv0 in known)
 
     def _has(self, calls: tuple[bytes, ...]) -> bool:
         return any(call in self.calls.seen for call in calls)

@@ -27,7 +27,7 @@ from etrace.compilers.invocation import (
 )
 from etrace.compilers.options import INPUT, Argument, values
 from etrace.compilers.response import Expanded
-from etrace.compilers.tools import Tool
+from etrace.compilers.tools import RUNNER, Running, Tool
 from etrace.postprocess.compilations.process_tree import ProcessTree
 from etrace.postprocess.compilations.traced_files import response_files
 from etrace.spec.path_style import style_of
@@ -170,6 +170,7 @@ class CommandReader:
         #: row of a command that is only partly known -> its response files that are gone
         self.unread: dict[int, tuple[bytes, ...]] = {}
         self._known: dict[tuple[int, int], Tool | None] = {}
+        self._ran: dict[int, Running] = {}
         self._configured = [
             (pattern, self._tools[name])
             for patterns, name in (
@@ -208,7 +209,14 @@ class CommandReader:
                 yield row, tool
 
     def _tool(self, row: int) -> Tool | None:
-        """Identify what an execution ran, by its binary and argv[0]; each pair once."""
+        """Identify what an execution ran, by its binary and argv[0]; each pair once.
+
+        Those that run another program in their own process are looked through.
+        """
+        tool = self._own_tool(row)
+        return self._running(row).tool if tool is not None and tool.kind == RUNNER else tool
+
+    def _own_tool(self, row: int) -> Tool | None:
         start, end = self._argv[row], self._argv[row + 1]
         key = (self._binary[row], self._arguments[start] if start < end else -1)
         if key not in self._known:
@@ -216,6 +224,16 @@ class CommandReader:
             argv0 = self._string(key[1]) if key[1] >= 0 else b""
             self._known[key] = self._tools.identify(binary, argv0) or self._by_config(binary)
         return self._known[key]
+
+    def _running(self, row: int) -> Running:
+        """Return what an execution of a runner runs; java reads response files before that."""
+        if row not in self._ran:
+            self._ran[row] = self._tools.running(
+                self.binary(row),
+                self._recorded(row),
+                lambda argv, tool: self._expanded(row, argv, tool).argv,
+            )
+        return self._ran[row]
 
     def _by_config(self, binary: bytes) -> Tool | None:
         text = binary.decode("utf-8", "surrogateescape")
@@ -235,7 +253,7 @@ class CommandReader:
             return None
         compiler, words = selected
         name = argv[len(argv) - len(words) - 1]
-        expanded = self._expanded(row, (name, *words))
+        expanded = self._expanded(row, (name, *words), compiler)
         invocation = read_invocation(compiler, expanded.argv[1:])
         if expanded.missing:
             invocation = self._recovered(row, compiler, invocation, stages, expanded.missing)
@@ -266,7 +284,7 @@ class CommandReader:
     def _stage(self, row: int, written: Collection[bytes]) -> Stage:
         tool = self._tool(row) or self._tools[LINKER_TOOL]
         cwd = self._string(self._cwd[row])
-        expanded = self._expanded(row, self.argv(row))
+        expanded = self._expanded(row, self.argv(row), tool)
         words = expanded.argv[1:]
         made = [word for word in words if self._join(cwd, word) in written]
         return Stage(tool, words, not expanded.missing, made)
@@ -290,7 +308,7 @@ class CommandReader:
 
     def arguments(self, command: Command) -> list[Argument]:
         """Return what the words of a command mean that runs its compiler itself."""
-        argv = self._expanded(command.row, self.argv(command.row)).argv
+        argv = self._expanded(command.row, self.argv(command.row), command.tool).argv
         return command.tool.options.parse(argv[1:])
 
     def binary(self, row: int) -> bytes:
@@ -298,12 +316,17 @@ class CommandReader:
         number = self._binary[row]
         return self._image.path_string(number) if number >= 0 else b""
 
-    def _expanded(self, row: int, argv: Sequence[bytes]) -> Expanded:
+    def _expanded(self, row: int, argv: Sequence[bytes], tool: Tool) -> Expanded:
         cwd = self._string(self._cwd[row])
-        return self._response_files.expand(argv, cwd, self._tree.upid[row])
+        return self._response_files.expand(argv, cwd, self._tree.upid[row], tool=tool)
 
     def argv(self, row: int) -> Sequence[bytes]:
-        """Return the arguments of an execution."""
+        """Return the arguments of what an execution runs."""
+        tool = self._own_tool(row)
+        is_runner = tool is not None and tool.kind == RUNNER
+        return self._running(row).argv if is_runner else self._recorded(row)
+
+    def _recorded(self, row: int) -> Sequence[bytes]:
         numbers = self._arguments[self._argv[row] : self._argv[row + 1]].tolist()
         return [self._string(number) for number in numbers]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from functools import partial
 
 from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image, Table
@@ -159,6 +160,10 @@ def _producing(image: Image) -> set[int]:
     return found
 
 
+def _words(image: Image, arguments: memoryview, span: range) -> list[bytes]:
+    return [image.string(arguments[i]) for i in span]
+
+
 def _known_programs(image: Image) -> Iterator[int]:
     from etrace.compilers.tools import load  # noqa: PLC0415  slow to import
 
@@ -169,6 +174,8 @@ def _known_programs(image: Image) -> Iterator[int]:
             continue
         path = image.path_string(binary)
         span = executions.span("argv.start", row)
+        argv = partial(_words, image, arguments, span)
         argv0 = image.string(arguments[span[0]]) if span else b""
-        if path.rpartition(b"/")[2] in COPIERS or tools.identify(path, argv0) is not None:
+        tool = tools.tool_of(path, argv0, argv)
+        if path.rpartition(b"/")[2] in COPIERS or tool is not None:
             yield row

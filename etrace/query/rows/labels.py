@@ -167,11 +167,11 @@ def subject(tools: Tools, path: bytes, argv: Sequence[bytes]) -> bytes:
     if not argv:
         return b""
     program = path.rpartition(b"/")[2]
-    tool = tools.identify(path, argv[0])
+    tool, _, ran = tools.running(path, argv)
     if program == LINKERS_DRIVER:
         tool = tools["ld"]
     if tool is not None:
-        return _work_of_tool(tools, tool, argv)
+        return _work_of_tool(tools, tool, ran)
     if program in SHELLS:
         return _script(argv[1:])
     if program in MAKES:

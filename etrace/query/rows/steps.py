@@ -59,9 +59,11 @@ class Steps:
         binary = self.image["executions"]["binary"][row]
         if binary == NONE:
             return None
-        argv = self._commands.argv(row)
-        argv0 = self.image.string(argv[0]) if argv else b""
-        return self._tools.identify(self.image.path_string(binary), argv0)
+        argv, text = self._commands.argv(row), self.image.string
+        argv0 = text(argv[0]) if argv else b""
+        return self._tools.tool_of(
+            self.image.path_string(binary), argv0, lambda: list(map(text, argv))
+        )
 
     def _find_heads(self) -> dict[int, int]:
         """Return the head of each command."""

@@ -16,6 +16,7 @@ function figures(d) { // words, values and meanings are given (etrace/report/hea
 function remarks(data) {
   const found = [];
   if (!data.meta.is_processed) found.push("The database has no modules and compilations yet: run cas pp, then etrace report again.");
+  found.push(...(data.meta.notes ?? []));
   if (data.meta.no_critical_path) found.push(`The critical path is not known: ${data.meta.no_critical_path}`);
   if (data.meta.cut_arguments) found.push(`Arguments of ${number(data.meta.cut_arguments)} commands are cut: there are too many for one page.`);
   if (data.meta.dropped_files) found.push(`Reads of the ${number(data.meta.dropped_files)} most read files are left out of the neighbourhood: there are too many for one page.`);

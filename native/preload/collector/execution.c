@@ -230,12 +230,15 @@ void execution_put_response(const struct process *process, const struct event *e
 /* The response files of a compiler without the library are gone when this is read. */
 static void count_responses(const struct etrace_text *arguments, size_t n)
 {
+	struct naming naming = { 0 };
 	size_t i;
 
-	if (!n || !tool_is_named(arguments[0].text, arguments[0].len))
-		return;
-	for (i = 1; i < n; i++)
-		counters.missed_response_files += arguments[i].len > 1 && arguments[i].text[0] == '@';
+	for (i = 0; i < n && naming.state != NAMING_NONE; i++) {
+		size_t len = arguments[i].len;
+
+		counters.missed_response_files +=
+			naming_next(&naming, arguments[i].text, &len) && len;
+	}
 }
 
 void execution_expect(struct process *process, struct event *event)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * `@FILE` on the command line of a compiler, linker or archiver -> the content of FILE. The program
+ * Response files on the command line of a compiler, linker or archiver -> their content. The program
  * itself reads it before main(), with its own rights: it is what it will read. Only small regular
  * files are opened, so nothing waits that would not wait in the program. Memory is taken only when
  * there is such an argument, and given back.
@@ -18,17 +18,16 @@ struct room {
 	char content[RESPONSE_FILE_BYTES + 1];
 };
 
-static bool names_file(const char *argument)
-{
-	return argument[0] == '@' && argument[1];
-}
-
 static int count_files(char *const *arguments)
 {
+	struct naming naming = { 0 };
 	int n = 0;
 
-	while (*++arguments)
-		n += names_file(*arguments);
+	for (; *arguments && naming.state != NAMING_NONE; arguments++) {
+		size_t len = length(*arguments);
+
+		n += naming_next(&naming, *arguments, &len) && len;
+	}
 	return n;
 }
 
@@ -89,12 +88,17 @@ static void record_file(const char *path, const char *content, size_t n)
 static size_t record_files(struct room *room, const char *cwd, char *const *arguments)
 {
 	struct named *named = &room->named;
+	struct naming naming = { 0 };
 	size_t n_missed = 0;
 	size_t i;
 
-	while (*++arguments)
-		if (names_file(*arguments))
-			n_missed += named_add(named, cwd, *arguments + 1, length(*arguments) - 1);
+	for (; *arguments; arguments++) {
+		size_t len = length(*arguments);
+		const char *name = naming_next(&naming, *arguments, &len);
+
+		if (name && len)
+			n_missed += named_add(named, cwd, name, len);
+	}
 	for (i = 0; i < named->n; i++) {
 		long n = read_file(named->paths[i], room->content);
 
@@ -103,7 +107,7 @@ static size_t record_files(struct room *room, const char *cwd, char *const *argu
 			continue;
 		}
 		record_file(named->paths[i], room->content, (size_t)n);
-		n_missed += named_add_nested(named, cwd, room->content, (size_t)n);
+		n_missed += named_add_nested(named, &naming, cwd, room->content, (size_t)n);
 	}
 	return n_missed;
 }
@@ -115,8 +119,7 @@ void record_responses(char *const *arguments)
 	size_t n_missed;
 	long at;
 
-	if (!(ring_wants() & RING_WANTS_RESPONSES) || !*arguments || !count_files(arguments) ||
-	    !tool_is_named(*arguments, length(*arguments)))
+	if (!(ring_wants() & RING_WANTS_RESPONSES) || !count_files(arguments))
 		return;
 	path_of_cwd(&cwd);
 	at = map_memory(sizeof(*room), MAP_PRIVATE | MAP_ANONYMOUS, -1);
