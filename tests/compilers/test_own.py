@@ -81,7 +81,7 @@ def test_a_compiler_inside_another_program_is_reported(tmp_path: Path) -> None:
     build.use(11, "/src/A.java").use(11, "/src/A.class", flags=CREATE).exit(11, 0).exit(10, 0)
     write_database(tmp_path, build.trace())
     assert cas(tmp_path, "pp").returncode == 0
-    inside = "/usr/bin/java (1)"
+    inside = "Ant in /usr/bin/java (1)"
     done = cas(tmp_path, "compiled")
     assert done.stdout == ""
     assert f"not listed: 1 source compiled inside another program: {inside}" in done.stderr
