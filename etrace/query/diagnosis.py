@@ -191,9 +191,12 @@ class _Servers:
 
     def _server(self, *names: str | bytes) -> Mapping[str, Any] | None:
         """Return the server of a client by its names."""
-        texts = {os.fsdecode(name).rpartition("/")[2] for name in names}
-        named = (s for s in self._known.servers if not texts.isdisjoint(s.get("clients", ())))
-        return next(named, None)
+        texts = (os.fsdecode(name).rpartition("/")[2] for name in names)
+        return next((self._clients[text] for text in texts if text in self._clients), None)
+
+    @cached_property
+    def _clients(self) -> Mapping[str, Mapping[str, Any]]:
+        return {client: s for s in self._known.servers for client in s.get("clients", ())}
 
     def _is_made(self, row: int, launcher: Tool) -> bool:
         """Return whether a process wrote what a launcher was asked for, or nothing was."""
@@ -234,33 +237,40 @@ class _Servers:
     def _add_clients(self, working: Set[int]) -> None:
         """Count clients below which nothing was compiled, of servers that the trace lacks."""
         status, busy = self._image["executions"]["status"], set[int]()
+        asking: dict[int, Mapping[str, Any]] = {}
+        for row in _programs(self._image):
+            server = self._client(row)
+            if server is not None and status[row] in (0, NONE):
+                asking[row] = server
+        if not asking:
+            return
         for row in working:
             busy.add(row)
             busy.update(self._known.above(row))
-        asking: dict[int, Mapping[str, Any]] = {}
-        seen = set[str]()
-        for row in _programs(self._image):
-            words = self._known.argv(row)
-            seen.update(
-                s["title"] for s in self._known.servers if _has(words, s.get("servers", ()))
-            )
-            server = self._client(row, words)
-            if server is not None and row not in busy and status[row] in (0, NONE):
-                asking[row] = server
+        seen = self._running({server["title"]: server for server in asking.values()})
         for row, server in asking.items():
             is_inner = any(each in asking for each in self._known.above(row))
-            if server["title"] not in seen and not is_inner:
+            if row not in busy and server["title"] not in seen and not is_inner:
                 title = server["title"].encode()
                 self._found.silent[title] += 1
                 self._found.cures[title] = server["cure"]
 
-    def _client(self, row: int, words: Sequence[bytes]) -> Mapping[str, Any] | None:
+    def _running(self, servers: Mapping[str, Mapping[str, Any]]) -> Set[str]:
+        """Return the titles of those servers that the trace has."""
+        found = set[str]()
+        for row in _programs(self._image):
+            words = self._known.argv(row)
+            found |= {t for t, s in servers.items() if _has(words, s.get("servers", ()))}
+        return found
+
+    def _client(self, row: int) -> Mapping[str, Any] | None:
         """Return the server that a client of the table asks for work, without launchers."""
         name = self._known.binary(row)
-        if self._known.is_launcher(row):
-            return None
         is_java = name.rpartition(b"/")[2] == b"java"
-        server = self._server(name, *(words if is_java else words[:1]))
+        if not is_java and self._server(name) is None:
+            return None
+        words = self._known.argv(row)
+        server = None if self._known.is_launcher(row) else self._server(name, *words * is_java)
         texts = set(map(os.fsdecode, words[1:]))
         return None if server is None or not texts.isdisjoint(server.get("idle", ())) else server
 
