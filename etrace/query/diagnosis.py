@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain
-from posixpath import basename, splitext
+from posixpath import basename, dirname, splitext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from libetrace.image.file import Image
@@ -26,14 +26,14 @@ from etrace.figures import count
 from etrace.query.rows.commands import nearest_commands
 from etrace.query.rows.file_kinds import FileKind, by_name
 from etrace.spec.database import IS_WRITE, NONE
+from etrace.spec.suffixes import OBJECT, listed
 
 if TYPE_CHECKING:
     from etrace.compilers.tools import Tool
     from etrace.postprocess.compilations.traced_files import TracedFiles
 
-OBJECTS = frozenset(
-    b".o .obj .lo .os .bc .axf .rel .p .asm .class .cmo .cmx .beam".split()
-)  # fmt: skip
+#: what compilers write; .p and .asm are Pascal's and sdcc's
+OBJECTS = frozenset(os.fsencode(each) for each in (*listed(OBJECT), ".axf", ".rel", ".p", ".asm"))
 
 
 class Diagnosis:
@@ -141,7 +141,7 @@ def _programs(image: Image) -> Iterator[int]:
     return (row for row, (index, binary) in enumerate(rows) if index and binary != NONE)
 
 
-def _add_unlisted(found: Diagnosis, row: int, sources: Set[bytes], known: _Tools) -> None:
+def _add_unlisted(found: Diagnosis, row: int, sources: Mapping[bytes, int], known: _Tools) -> None:
     if not sources or known.tool(row) is not None or known.is_below_compiler(row):
         return
     binary = known.binary(row)
@@ -153,7 +153,7 @@ def _add_unlisted(found: Diagnosis, row: int, sources: Set[bytes], known: _Tools
     if server is not None:
         binary = b"%s in %s" % (server["title"].encode(), binary)
         found.cures[binary] = server["cure"]
-    found.inside[binary] += len(sources)
+    found.inside[binary] += sum(sources.values())
 
 
 def _has(words: Iterable[bytes], wanted: Iterable[str]) -> bool:
@@ -320,7 +320,7 @@ class _Tools:
         strings = self._image["arguments"]["string"]
         return (self._image.string(strings[i]) for i in self._executions.span("argv.start", row))
 
-    def names_one(self, row: int, sources: Set[bytes]) -> bool:
+    def names_one(self, row: int, sources: Container[bytes]) -> bool:
         """Return whether a command line names one of these sources, or a file that may do so."""
         return any(
             word.startswith(b"@") or splitext(basename(word))[0] in sources
@@ -355,36 +355,40 @@ class _Compiling:
             if binary == NONE and self._start[row] < self._start[row + 1]:
                 self._threads[nearest[row]].append(row)
 
-    def compiled_by(self, row: int) -> Set[bytes]:
+    def compiled_by(self, row: int) -> Mapping[bytes, int]:
         """Return the names of the sources that an execution and its threads compiled.
 
-        They are without extension. What reads such objects as well copies them.
+        They are without extension; the value says how many have the name, in several directories.
+        What reads such objects as well copies them.
         """
         spans = [
             range(self._start[each], self._start[each + 1])
             for each in (row, *self._threads.get(row, ()))
         ]
-        written = set(chain.from_iterable(map(self._objects, spans)))
-        return self._compiled(chain.from_iterable(spans), written) if written else frozenset()
+        written = frozenset(chain.from_iterable(map(self._objects, spans)))
+        return self._compiled(chain.from_iterable(spans), written) if written else {}
 
-    def _compiled(self, opened: Iterable[int], written: Set[bytes]) -> Set[bytes]:
-        found: set[bytes] = set()
+    def _compiled(self, opened: Iterable[int], written: Set[bytes]) -> Mapping[bytes, int]:
+        places: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        for path in written:
+            places[splitext(basename(path))[0]].add(dirname(path))
+        found: defaultdict[bytes, set[bytes]] = defaultdict(set)
         for each in opened:
             if self._is_write[each]:
                 continue
             path = self._image.path_string(self._path[each])
             stem, suffix = splitext(basename(path))
-            if stem in written and suffix in OBJECTS:
-                return frozenset()
-            if stem in written and by_name(path) is FileKind.SOURCE:
-                found.add(stem)
-        return found
+            if stem in places and suffix in OBJECTS and path not in written:
+                return {}
+            if stem in places and by_name(path) is FileKind.SOURCE:
+                found[stem].add(path)
+        return {stem: min(len(paths), len(places[stem])) for stem, paths in found.items()}
 
     def _objects(self, span: range) -> Iterator[bytes]:
-        """Yield the names of the objects that some opens wrote, without their extension."""
+        """Yield the paths of the objects that some opens wrote."""
         at = span.start
         while (at := self._is_write.find(1, at, span.stop)) >= 0:
-            stem, suffix = splitext(basename(self._image.path_string(self._path[at])))
-            if suffix in OBJECTS:
-                yield stem
+            path = self._image.path_string(self._path[at])
+            if splitext(path)[1] in OBJECTS:
+                yield path
             at += 1
