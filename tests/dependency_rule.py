@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import posixpath
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from functools import cached_property
 from libetrace.depend.configuration import Config, Rules
 from libetrace.image.file import Image
 
-TYPE, FIFO, BLOCK, REGULAR = 0x7C, 0x44, 0x58, 0x60
+TYPE, FIFO, LINK, CHARACTER, SOCKET = 0x7C, 0x44, 0x68, 0x48, 0x70
 SYMLINKED, AWAY, BEGUN = 4, 5, 6
 FOREVER = float("inf")
 
@@ -180,9 +181,10 @@ class Rule:
                 yield End(path, time, kind == AWAY)
 
     def _is_device(self, path: int) -> bool:
-        name, kind = self.paths[path], self.image["paths"]["mode"][path] & TYPE
-        is_below = name.startswith("/dev/") and not name.startswith("/dev/shm/")
-        return is_below and kind not in (BLOCK, REGULAR)
+        kind = self.image["paths"]["mode"][path] & TYPE
+        if kind in (0, LINK):
+            return bool(re.match(r"/dev/([^/]+$|(pts|fd|snd|input|dri)/)", self.paths[path]))
+        return kind in (CHARACTER, SOCKET)
 
     # ---- times and processes ----
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from posixpath import basename, normpath
 
+from libetrace.image.devices import device_mask
 from libetrace.image.file import Image
 
 from etrace.spec.database import EXISTS, NONE
 from etrace.spec.path_style import join_posix
 
 WRITTEN = 3  # bits of a mode: opened for writing
-DEVICES = b"/dev/"
 N_FORKED_MAX = 10_000  # limit for one execution; linkers have at most some hundred threads
 
 
@@ -47,6 +47,7 @@ class Outputs:
         self._opens = image["opens"]
         self._arguments = image["arguments"]["string"]
         self._modes = bytes(self._opens["mode"])
+        self._is_device = device_mask(image)
         self.text = lru_cache(maxsize=1 << 16)(image.string)
         self.path_text = lru_cache(maxsize=1 << 16)(image.path_string)
 
@@ -69,7 +70,7 @@ class Outputs:
         span = self._executions.span("opens.start", row)
         modes = self._modes[span.start : span.stop]
         found = [self._written(span.start + i) for i, mode in enumerate(modes) if mode & WRITTEN]
-        return [each for each in found if not each.text.startswith(DEVICES)]
+        return [each for each in found if not self._is_device[each.path]]
 
     def of_family(self, row: int) -> list[Written]:
         """Return the files that an execution, its threads and its forks wrote, its own first."""

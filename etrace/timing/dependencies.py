@@ -13,6 +13,7 @@ from array import array
 from itertools import compress
 
 from libetrace.depend.path_opens import WRITES, PathOpens
+from libetrace.image.devices import device_mask
 from libetrace.image.file import Image
 from libetrace.timing.job_order import Order, find_begin, order_jobs
 
@@ -47,8 +48,7 @@ def began_ns(image: Image) -> int:
 
 def _written_paths(image: Image) -> bytes:
     """Return for each path whether the build wrote it; devices count as never written."""
-    uses, n_paths = PathOpens(image).uses(), image["paths"].n_rows
-    written = bytearray(n_paths)
-    for path in compress(range(n_paths), uses.translate(IS_WRITTEN)):
-        written[path] = not image.path_string(path).startswith(b"/dev/")
+    written = bytearray(PathOpens(image).uses().translate(IS_WRITTEN))
+    for path in compress(range(len(written)), device_mask(image)):
+        written[path] = 0
     return bytes(written)

@@ -23,7 +23,7 @@ def write(directory: Path, **values: Any) -> Config:
 def test_without_a_file_the_shipped_values_count(tmp_path: Path) -> None:
     config = load(tmp_path)
     assert (config.is_default, config.path, config.unknown) == (True, DEFAULT, ())
-    assert config.dependency_exclude_patterns == ("/dev/*", "/proc/*", "*.rsp")
+    assert config.dependency_exclude_patterns == ("/proc/*", "*.rsp")
     assert config.command_patterns == ()
 
 

@@ -6,6 +6,7 @@ Replays what each event does to the descriptors of its upid, as docs/nfsdb-json.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 
@@ -90,4 +91,4 @@ def standard(table: Table, upid: int) -> list[tuple[int, Held]]:
 
 def is_device(held: Held) -> bool:
     path = held.opened.strings["FN"]
-    return path.startswith(b"/dev/") and not path.startswith(b"/dev/shm/")
+    return re.match(rb"/dev/([^/]+$|(pts|fd|snd|input|dri)/)", path) is not None

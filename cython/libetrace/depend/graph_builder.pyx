@@ -14,7 +14,8 @@ from libc.string cimport memset
 
 from libetrace.core.errors import Error
 from libetrace.depend.pipe_names import find_tokens
-from libetrace.depend.symlinks import find_devices, find_links
+from libetrace.depend.symlinks import find_links
+from libetrace.image.devices import device_mask
 from libetrace.image.header import SCHEMA, group_names
 
 from libetrace.core.memory cimport Buffer, buffer_add, buffer_free
@@ -34,8 +35,6 @@ cdef enum:
     ACCESS = 3
     BEGUN = 6  # kind of a change
     TYPE_BITS = 0x7c
-    BLOCK = 0x58  # modes of files that exist
-    REGULAR = 0x60
     FIFO = 0x44  # an open for writing empties no pipe
     IS_DEVICE = 4  # of a path: its opens write nothing
     EXISTS = 0x40
@@ -208,7 +207,7 @@ cdef class _Builder:
         self.uses.other_kind = self.other_kind.data.as_uchars
         return 0
 
-    # Data written below /dev is discarded.
+    # Data written to devices is discarded.
     cdef int mark_written(self, u8[::1] is_written) except -1:
         cdef const u8 *modes = self.columns.opens_mode.at
         cdef const u8 *inherited = self.columns.inherited_mode.at
@@ -224,11 +223,11 @@ cdef class _Builder:
         return 0
 
     cdef int forget_devices(self, u8[::1] is_written) except -1:
-        cdef const u8 *modes = self.columns.paths_mode.at
-        devices, shared = find_devices(self.image)
-        for path in devices:
-            if path not in shared and modes[<u64>path] & TYPE_BITS not in (BLOCK, REGULAR):
-                is_written[<u64>path] = IS_DEVICE
+        cdef const u8[::1] devices = device_mask(self.image)
+        cdef u64 i
+        for i in range(self.n_paths):
+            if devices[i]:
+                is_written[i] = IS_DEVICE
         return 0
 
     # Opens have stamps of the clock, executions count from the first one: the smallest difference

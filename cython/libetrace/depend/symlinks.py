@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image -> names for its graph: symbolic links that the build made, devices."""
+"""An image -> the symbolic links that the build made."""
 
 from __future__ import annotations
 
-import bisect
 import posixpath
 from array import array
 from collections.abc import Iterator
@@ -51,17 +50,3 @@ def find_target(image: Image, path: int, text: int) -> int:
         return -1
     here = posixpath.dirname(image.path_string(path))
     return image.find_path(posixpath.normpath(posixpath.join(here, image.string(text))))
-
-
-def find_devices(image: Image) -> tuple[range, range]:
-    """Return the rows of paths below /dev, and those among them below /dev/shm."""
-    if not image.tables["strings"].n_rows:  # paths without names
-        return range(0), range(0)
-    return _below(image, b"/dev/"), _below(image, b"/dev/shm/")
-
-
-def _below(image: Image, directory: bytes) -> range:
-    rows = range(image["paths"].n_rows)
-    ends = directory, directory[:-1] + b"0"  # the byte after a slash
-    first, end = (bisect.bisect_left(rows, text, key=image.path_string) for text in ends)
-    return range(first, end)

@@ -18,6 +18,7 @@ from libetrace.core.memory cimport (
 )
 from libetrace.core.scan cimport etrace_take
 from libetrace.core.types cimport s32, u8, u32, u64
+from libetrace.image.devices cimport is_device_path
 from libetrace.trace.events cimport *
 from libetrace.trace.trace cimport (
     BY_EXEC, CLOEXEC, DEAD, HAS_FAILED, IS_CLONE, NO_FOLLOWER, NO_LEADER, NO_PROCESS, REOPENS_PIPE,
@@ -213,16 +214,10 @@ cdef const Slot *slot_at(const Process *process, s32 fd, u32 fork) noexcept nogi
     return &changes[low - 1].slot if low and changes[low - 1].fd == fd else NULL
 
 
-# Devices carry no build data.
-cdef bint is_device(const Path *path) noexcept nogil:
-    if path.len >= 9 and not memcmp(path.bytes, b"/dev/shm/", 9):
-        return False
-    return path.len >= 5 and not memcmp(path.bytes, b"/dev/", 5)
-
-
 cdef const Event *if_file(const Trace *trace, const Event *opened) noexcept nogil:
     cdef u32 rank = trace.chunks[opened.chunk].ranks[0][opened.payload.name.first]
-    if is_device(&trace.paths[rank]):
+    cdef const Path *path = &trace.paths[rank]
+    if is_device_path(path.bytes, path.len, path.mode):
         return NULL
     return opened
 

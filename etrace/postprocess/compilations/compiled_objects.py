@@ -14,6 +14,7 @@ from fnmatch import translate
 from functools import cache
 from posixpath import normpath
 
+from libetrace.image.devices import device_mask
 from libetrace.image.file import Image
 
 from etrace.compilers import tools
@@ -24,7 +25,7 @@ from etrace.postprocess.compilations.process_tree import ProcessTree
 from etrace.spec.database import IS_WRITE
 from etrace.spec.path_style import join_posix
 
-TEMPORARY_DIRECTORIES = frozenset((b"/tmp", b"/var/tmp", b"/usr/tmp"))
+TEMPORARY_DIRECTORIES = frozenset((b"/tmp", b"/var/tmp", b"/usr/tmp", b"/dev/shm"))
 SUFFIX = {Step.OBJECT: b".o", Step.ASSEMBLY: b".s"}
 
 
@@ -41,6 +42,7 @@ class CompiledObjects:
         self._original = opens["original"]
         self._path_string = image["paths"]["string"]
         self._is_write = bytes(opens["mode"]).translate(IS_WRITE)
+        self._is_device = device_mask(image)
         self._temporary = TEMPORARY_DIRECTORIES.union(temporary_directories)
         self._temporary_name = _any_of(
             glob for tool in tools.load() for glob in tool.settings.get("temporary", ())
@@ -71,7 +73,8 @@ class CompiledObjects:
                 continue
             name = self._image.path_string(path)
             is_expected = name in expected or self._asked_for(open_row, path) in expected
-            if self._is_no_result(name, is_stage or not is_expected, tool):
+            may_be_temporary = is_stage or not is_expected
+            if self._is_device[path] or self._is_no_result(name, may_be_temporary, tool):
                 continue
             extension = _extension(name)
             if is_expected:
@@ -92,7 +95,7 @@ class CompiledObjects:
         directory, _, name = path.rpartition(b"/")
         if may_be_temporary and directory in self._temporary and self._temporary_name.match(name):
             return True
-        return path.startswith(b"/dev/") or _intermediate_names(tool).match(path) is not None
+        return _intermediate_names(tool).match(path) is not None
 
     def _written(self, row: int) -> Iterator[int]:
         """Give the opens for writing of an execution and all below it."""

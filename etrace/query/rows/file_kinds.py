@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Set
 from functools import cached_property
 
 from libetrace.depend.path_opens import LOADABLE, PLUGIN, TAKES_ALL, TAKES_ARCHIVES, PathOpens
+from libetrace.image.devices import is_device
 from libetrace.image.file import Image
 
 from etrace.query.rows.classes import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Classes
@@ -71,10 +72,11 @@ _TAKERS = re.compile(
 #: files other than libraries that ld.so(8) opens before a program begins
 _LOADING = frozenset((b"/etc/ld.so.cache", b"/etc/ld.so.preload"))
 _LIBRARY = re.compile(rb"^(-l|--library=)")
-_KERNEL = re.compile(rb"/(dev(?!/shm/)|proc|sys)(/|$)|\w\w+:")  # pipe:[1]; not C:
+_KERNEL = re.compile(rb"/(proc|sys)(/|$)|\w\w+:")  # pipe:[1]; not C:
 #: files that a tool needs itself: modules of interpreters, plugins, locale, host configuration
 _TOOLS_OWN = re.compile(
-    rb"/(usr/|usr/local/)?(s?bin|libexec)/|/(etc|run)/|/var/(cache|lib/(dpkg|apt|misc|sss))/"
+    rb"/(usr/|usr/local/)?(s?bin|libexec)/|/etc/|/run/(?!(user|shm|media|mnt|build|host)/)"
+    rb"|/var/(cache|lib/(dpkg|apt|misc|sss))/"
     rb"|.*/(liblto_plugin|LLVMgold|libnss_)[^/]*$"
 )
 #: directories of interpreters: what is below them is a tool but for what compilers take
@@ -173,7 +175,7 @@ class FileKinds:
     def _find(self, path: int) -> FileKind:
         name, mode = self._image.path_string(path), self.temporaries.mode_of(path)
         type_bits = file_type(mode)
-        if _KERNEL.match(name) or (mode and type_bits and type_bits not in _FILES):
+        if _KERNEL.match(name) or is_device(name, mode) or type_bits not in _FILES:
             return FileKind.DEVICE
         if type_bits == stat.S_IFDIR or (not mode and self._holds_paths(path, name)):
             return FileKind.DIRECTORY
@@ -210,7 +212,7 @@ class FileKinds:
             is_inside = self._project.holds(name)
         if is_inside:
             return kind or FileKind.DATA
-        if _TOOLS_OWN.match(name):
+        if _TOOLS_OWN.match(name) and not (is_made and name.startswith(b"/run/")):
             return FileKind.TOOL
         if is_module and (kind not in _TAKEN or _LOADED.fullmatch(name)):
             return FileKind.TOOL

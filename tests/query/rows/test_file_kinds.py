@@ -9,7 +9,7 @@ from pathlib import Path
 
 import databases
 import pytest
-from builders import TraceBuilder
+from builders import O_CREAT, O_TRUNC, O_WRONLY, TraceBuilder
 from databases import capture_database, database_of
 from libetrace.depend import configuration as config
 from libetrace.depend.configuration import Rules
@@ -20,6 +20,8 @@ from etrace.nfsdb.store import open_database
 from etrace.postprocess.run import postprocess
 from etrace.query.dependencies import walk
 from etrace.query.rows.file_kinds import FileKind, FileKinds, by_name
+
+NEW = O_WRONLY | O_CREAT | O_TRUNC
 
 
 @pytest.mark.parametrize(
@@ -123,6 +125,17 @@ def test_the_files_of_the_system(built: tuple[Path, Image], end: bytes, kind: Fi
     ]
     assert found == [kind] * len(found)
     assert found
+
+
+def test_files_of_a_tmpfs_below_run_are_no_tools(tmp_path: Path) -> None:
+    t = TraceBuilder("/w").exec(1, "/bin/gen").use(1, "/w/a")
+    names = {"/run/user/7/a.h": "header", "/run/media/u/disk/a.c": "source", "/run/motd": "tool"}
+    for name in names:
+        t.use(1, name)
+    names["/run/made/a.h"] = "header"
+    image = databases.database_of(tmp_path, t.use(1, "/run/made/a.h", flags=NEW).exit(1).trace())
+    kinds = FileKinds(image)
+    assert {name: kinds.of(image.find_path(name.encode())) for name in names} == names
 
 
 def test_a_build_whose_tree_is_gone_keeps_its_kinds(tmp_path: Path) -> None:
