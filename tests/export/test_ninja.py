@@ -343,5 +343,19 @@ def test_carriage_returns_are_left_out_of_names_and_kept_in_words(
     assert (build.tree / "b").read_bytes() == b"x\ry"
 
 
+def test_inputs_opened_by_names_that_are_gone_are_inputs(
+    traced: Callable[[str], Traced], tmp_path: Path
+) -> None:
+    inputs = [tmp_path.resolve() / name for name in ("by_dots", "by_link")]
+    for path in inputs:
+        path.write_text("one\n")
+    build = traced(
+        "mkdir t; (cd t; cat ../../by_dots > ../out); rmdir t;"
+        "ln -s .. link; cat link/by_link > out2; rm link"
+    )
+    for path in inputs:
+        assert str(path) in build.script.read_text()
+
+
 def in_make(lines: str) -> str:
     return "".join(f"\t{line}\n" for line in lines.replace("$", "$$").splitlines())

@@ -89,7 +89,10 @@ def test_strings_are_one_column_of_binaries_over_the_same_memory(lua: Image) -> 
 
 def test_units_and_meanings_are_metadata(lua: Image) -> None:
     field = pa.schema(lua["opens"]).field("size")
-    assert field.metadata == {b"unit": b"bytes", b"meaning": b"by lstat of the original path"}
+    assert field.metadata == {
+        b"unit": b"bytes",
+        b"meaning": b"by lstat of the original path, else of the resolved one",
+    }
     assert pa.schema(lua["opens"]).field("path").metadata == {
         b"meaning": b"row of `paths`: resolved"
     }

@@ -52,10 +52,11 @@ def parsed(tmp_path_factory: pytest.TempPathFactory) -> Products:
 def without_stat(files: list[Entry]) -> list[Entry]:
     """Return opened files with the access bits alone: the rest is of the machine that parsed.
 
-    The last use (`l`), changes (`t`) and uses (`u`) go too, which the ancestor lacks.
+    The last use (`l`), changes (`t`), uses (`u`) and the state of resolved paths (`f`, `n`) go
+    too, which the ancestor lacks.
     """
     return [
-        {key: value for key, value in file.items() if key not in "lstu"} | {"m": file["m"] & 3}
+        {key: value for key, value in file.items() if key not in "lstufn"} | {"m": file["m"] & 3}
         for file in files
     ]
 

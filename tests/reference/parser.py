@@ -26,6 +26,7 @@ from reference.files import find_records, merge_records
 from reference.reader import Event, Problem, Reading
 from reference.values import (
     Entry,
+    add_states,
     execution_value,
     file_value,
     inherited_value,
@@ -101,6 +102,7 @@ def build_entries(in_time: list[Joined], forks: Forks, reading: Reading) -> list
             entry["i"] = [execution_value(reader) for reader in readers]
             entry["o"] = [file_value(r, stats) for r in merge_records(records[execution])]
             entries.append({key: entry[key] for key in "pxsebwvcrihuay!o" if key in entry})
+    add_states([record for entry in entries for record in entry["o"]], stats)
     return entries
 
 

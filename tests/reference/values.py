@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Sequence
 from typing import Any
 
 from reference.descriptors import Held
@@ -20,9 +21,11 @@ Entry = dict[str, Any]
 
 def file_value(record: Record, stats: dict[bytes, tuple[int, int]]) -> Entry:
     """Return a record of `o`; `stats` remembers what was asked of the file system."""
-    if record.original not in stats:
-        stats[record.original] = file_state(record.original)
-    type_bits, size = stats[record.original]
+    for name in (record.original, record.resolved):
+        if name not in stats:
+            stats[name] = file_state(name)
+    is_gone = not stats[record.original][0]
+    type_bits, size = stats[record.resolved if is_gone else record.original]
     value: Entry = {"p": text(record.resolved)}
     if record.original != record.resolved:
         value["o"] = text(record.original)
@@ -36,6 +39,16 @@ def file_value(record: Record, stats: dict[bytes, tuple[int, int]]) -> Entry:
     return value | times | {"m": type_bits | record.access, "s": size}
 
 
+def add_states(records: Sequence[Entry], stats: dict[bytes, tuple[int, int]]) -> None:
+    """Give the first record of each path that no record calls by its own name the path's state."""
+    named = {record["p"] for record in records if "o" not in record}
+    for record in records:
+        mode, size = stats[os.fsencode(record["p"])]
+        if mode and record["p"] not in named:
+            named.add(record["p"])
+            record |= {"f": mode, "n": size}
+
+
 def change_value(change: Change) -> Entry:
     """Return an element of `t`."""
     own: Entry = {"k": change.kind, "t": change.time_ns}
@@ -44,6 +57,8 @@ def change_value(change: Change) -> Entry:
 
 def file_state(path: bytes) -> tuple[int, int]:
     """Return the `e` and `mmmm` bits and the size of a file as it is now."""
+    if not path.startswith(b"/"):  # a pipe
+        return 0, 0
     try:
         state = os.lstat(path)
     except (OSError, ValueError):  # ValueError: a null byte

@@ -15,7 +15,7 @@ from libetrace.core.types cimport (
     CHANGE_LETTERS, INT64_MAX, N_CHANGES, s32, s64, u8, u32, u64,
 )
 from libetrace.image.column_builder cimport (
-    NONE, Reference, add8, add32, add64, add_reference, facts_of,
+    NONE, PathFacts, Reference, add8, add32, add64, add_reference, facts_of,
 )
 from libetrace.image.schema cimport (
     CHANGES_KIND, CHANGES_NAME, CHANGES_OPEN, CHANGES_TIME_NS, CHILDREN_FLAGS, CHILDREN_UPID,
@@ -104,6 +104,8 @@ cdef struct Opened:
     s64 until_ns
     s64 mode
     s64 size
+    s64 path_mode  # of the resolved path when only others were opened; else 0
+    s64 path_size
 
 
 # Changes of the file of the next open.
@@ -203,15 +205,25 @@ cdef int read_open_value(Reading *reading, int letter, void *into) noexcept nogi
         return read_list(reading, read_use)
     if letter == c'm':
         return scan_number(&reading.scanner, 0, BYTE, &opened.mode)
-    return scan_number(&reading.scanner, -INT64_MAX, INT64_MAX, &opened.size)
+    if letter == c'f':
+        return scan_number(&reading.scanner, 0, BYTE, &opened.path_mode)
+    return scan_number(&reading.scanner, -INT64_MAX, INT64_MAX,
+                       &opened.path_size if letter == c'n' else &opened.size)
+
+
+# An open by the path's own name says the same of both.
+cdef inline void note_facts(Reading *reading, const Opened *opened, bint is_own) noexcept nogil:
+    cdef PathFacts *facts = facts_of(reading.draft, <u32>opened.path)
+    cdef u8 mode = <u8>((opened.mode if is_own else opened.path_mode) & (EXISTS | TYPE))
+    if mode:
+        facts.mode = mode
+        facts.size = opened.size if is_own else opened.path_size
 
 
 cdef inline int add_open(Reading *reading, const Opened *opened) noexcept nogil:
     cdef s64 original = opened.original if opened.original >= 0 else opened.path
     cdef s64 until = opened.until_ns if opened.until_ns else max(opened.open_ns, opened.close_ns)
-    if original == opened.path and opened.mode & (EXISTS | TYPE):
-        facts_of(reading.draft, <u32>opened.path).mode = <u8>(opened.mode & (EXISTS | TYPE))
-        facts_of(reading.draft, <u32>opened.path).size = opened.size
+    note_facts(reading, opened, original == opened.path)
     if add32(column(reading, OPENS_PATH), <s32>opened.path) < 0 \
             or add32(column(reading, OPENS_ORIGINAL), <s32>original) < 0 \
             or add64(column(reading, OPENS_OPEN_NS), opened.open_ns) < 0 \
@@ -227,7 +239,7 @@ cdef int read_open(Reading *reading) noexcept nogil:
     cdef Opened opened
     memset(&opened, 0, sizeof(opened))
     opened.path = opened.original = NONE
-    if read_object(reading, b"pobeltums", read_open_value, &opened) < 0:
+    if read_object(reading, b"pobeltumsfn", read_open_value, &opened) < 0:
         return -1
     if opened.path < 0:
         return fail(&reading.scanner, b"an opened file without p")

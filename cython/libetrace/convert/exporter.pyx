@@ -13,6 +13,7 @@ from libetrace.core.types cimport (
 from libetrace.image.columns cimport S8, Columns, first_of
 from libetrace.core.crew cimport MAX_THREADS, Workload, run_crew
 from libetrace.image.column_builder cimport NONE
+from libetrace.image.path_facts cimport reports_path
 from libetrace.convert.table_text cimport (
     FIXED_BYTES, Texts, make_texts, put_environment, put_mounts, put_number, put_products,
     put_reference, put_signed, put_string, put_strings, put_text, texts_free,
@@ -167,7 +168,8 @@ cdef int put_uses(Columns columns, Buffer *out, u64 opened, u64 *use) noexcept n
 
 cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *change, u64 *use,
                   bint is_first) noexcept nogil:
-    cdef u32 path = columns.paths_string.at[columns.opens_path.at[i]]
+    cdef u32 row = columns.opens_path.at[i]
+    cdef u32 path = columns.paths_string.at[row]
     cdef u32 original = columns.opens_original.at[i]
     cdef s64 begin = columns.opens_open_ns.at[i]
     cdef s64 end = columns.opens_close_ns.at[i]
@@ -191,6 +193,9 @@ cdef int put_open(Columns columns, const Texts *texts, Buffer *out, u64 i, u64 *
     to = etrace_put_text(out.data + out.len, b',"m":')
     to = etrace_put_decimal(to, columns.opens_mode.at[i])
     to = put_signed(etrace_put_text(to, b',"s":'), columns.opens_size.at[i])
+    if reports_path(columns, i):
+        to = etrace_put_decimal(etrace_put_text(to, b',"f":'), columns.paths_mode.at[row])
+        to = put_signed(etrace_put_text(to, b',"n":'), columns.paths_size.at[row])
     out.len = etrace_put_text(to, b"}") - out.data
     return 0
 

@@ -10,6 +10,7 @@ from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE
 from libetrace.core.types cimport CHANGE_LETTERS, N_CHANGES, s64, u32
 from libetrace.image.columns cimport first_of
 from libetrace.image.mapped cimport NONE, Span
+from libetrace.image.path_facts cimport reports_path
 from libetrace.select.path_kinds cimport (
     IS_ARCHIVE, IS_BINARY, IS_COMPILED, IS_COMPILER, IS_EXECUTABLE, IS_LINKED, IS_LINKER, IS_SHARED,
     find_maker, path_kinds,
@@ -66,7 +67,7 @@ cdef class Open:
 
     @property
     def size(self):
-        """Bytes by lstat when the trace was parsed; 0 when it was gone."""
+        """Bytes by lstat of the original path, else the resolved one; 0 when both were gone."""
         return self.columns.opens_size.at[self.row]
 
     @property
@@ -151,7 +152,7 @@ cdef class Open:
         return self.has_type(TYPE_SOCK)
 
     def exists(self):
-        """Whether the original path existed when the trace was parsed."""
+        """Whether the file existed by one of its two names when the trace was parsed."""
         return self.columns.opens_mode.at[self.row] & EXISTS != 0
 
     def path_modified(self):
@@ -244,9 +245,9 @@ cdef class Open:
     # ---- as a value ----
 
     def json(self):
-        """Return the open as in `.nfsdb.json`: {"p", "o", "b", "e", "l", "t", "u", "m", "s"}.
+        """Return the open as in `.nfsdb.json`: {"p", "o", "b", "e", "l", "t", "u", "m", "s", "f", "n"}.
 
-        "o", "l", "t" and "u" are there only when they add something.
+        "o", "l", "t", "u", "f" and "n" are there only when they add something.
         """
         out = {"p": self.path}
         if self.path_modified():
@@ -267,6 +268,9 @@ cdef class Open:
             out["u"] = [{"b": begin, "e": end, "m": access} for begin, end, access in uses]
         out["m"] = self.mode
         out["s"] = self.size
+        path = self.columns.opens_path.at[self.row]
+        if reports_path(self.columns, self.row):
+            out["f"], out["n"] = self.columns.paths_mode.at[path], self.columns.paths_size.at[path]
         return out
 
     def __richcmp__(self, other, int operator):

@@ -88,6 +88,7 @@ cdef void store_names(Chunk *chunk, Assembly *assembly) noexcept nogil:
     elif event.kind == ETRACE_EV_OPEN:
         event.payload.name.first = names[0]
         event.payload.name.second = names[1]
+        chunk.names.all[names[0]].wants_stat = True
         chunk.names.all[names[1]].wants_stat = True
         if chunk.names.all[names[0]].is_pipe:
             event.access |= REOPENS_PIPE

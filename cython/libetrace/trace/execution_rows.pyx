@@ -212,10 +212,12 @@ cdef int add_open(Builder *builder, const Merged *merged, u32 row) noexcept nogi
     cdef Buffer *columns = builder.columns
     cdef const Record *record = merged.first
     cdef u32 original = <u32>(record.files >> 32)
+    cdef u32 resolved = <u32>record.files
     cdef const Path *path = &builder.trace.paths[original]
-    if original == <u32>record.files:
-        builder.trace.uses[FACTS][original] = True
-    if add_path(builder, OPENS_PATH, <u32>record.files) < 0 \
+    builder.trace.uses[FACTS][resolved] = True
+    if not path.mode:  # a name that is gone: the file may have others
+        path = &builder.trace.paths[resolved]
+    if add_path(builder, OPENS_PATH, resolved) < 0 \
             or add_string(builder, OPENS_ORIGINAL, original) < 0 \
             or add64(&columns[OPENS_OPEN_NS], record.begin) < 0 \
             or add64(&columns[OPENS_CLOSE_NS], record.end) < 0 \

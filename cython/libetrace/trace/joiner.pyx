@@ -533,10 +533,10 @@ cdef int join_paths(Trace *trace) noexcept nogil:
     return make_uses(trace)
 
 
-# The system cannot be asked for a path with a null byte inside.
+# The system cannot be asked for a path with a null byte inside, or for a pipe.
 cdef void look_up(Path *path) noexcept nogil:
     cdef stat_result result
-    if memchr(path.bytes, 0, path.len) != NULL:
+    if path.bytes[0] != c"/" or memchr(path.bytes, 0, path.len) != NULL:
         return
     if lstat(path.bytes, &result) < 0:
         return
