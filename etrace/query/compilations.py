@@ -15,7 +15,7 @@ from libetrace.image.file import Image
 from etrace.errors import EtraceError, NothingFoundError
 from etrace.query.dependencies import rdeps
 from etrace.query.rows.classes import Classes, product
-from etrace.query.select.file_names import MAGIC, candidates
+from etrace.query.select.file_names import MAGIC, candidates, led
 from etrace.query.select.selection import (
     EVERYTHING,
     Selection,
@@ -65,8 +65,15 @@ def meant(image: Image, names: Iterable[bytes]) -> set[bytes]:
     """
     known, found = _all(image), set[bytes]()
     for name in names:
-        found |= known.intersection(candidates(image, name)) or set(_ending(known, name))
+        own = known.intersection(candidates(image, name)) or _led(image, known, name)
+        found |= own or set(_ending(known, name))
     return found
+
+
+def _led(image: Image, known: set[bytes], name: bytes) -> set[bytes]:
+    """Return the compiled file that a name leads to through links."""
+    row = -1 if MAGIC & set(name) else led(image, name)
+    return known.intersection([image.path_string(row)] if row >= 0 else ())
 
 
 def _all(image: Image) -> set[bytes]:

@@ -99,7 +99,7 @@ def rdeps(
     found: set[int] = set()
     for name in names:
         for own, some in group_by_rules([name], rules).items():
-            roots = find_files(dependencies.image, some, is_exact=is_exact)
+            roots = find_files(dependencies.image, some, is_exact=is_exact, follows=True)
             found |= dependencies.made_of(roots, own, wanted)
     return sorted(found)
 

@@ -25,6 +25,7 @@ from etrace.query.dependencies import Walked, walk
 from etrace.query.files import BITS, READ
 from etrace.query.rows.commands import incidental
 from etrace.query.select.file_names import find_files, nearest_paths, split_rules
+from etrace.query.select.link_names import targets
 
 N_NEAREST = 5
 
@@ -79,6 +80,8 @@ def why(dependencies: Dependencies, target: bytes, file: bytes, rules: Rules) ->
     """Return how `target` depends on `file`; EtraceError for names that do not match one file."""
     goal = _single(dependencies, file)
     walked = walk(dependencies, [target], rules)
+    if not any(goal in closure for closure in walked.closures):
+        goal = list(targets(dependencies.image, [goal]))[-1]
     root = _single(dependencies, split_rules(target, rules)[0])
     if root == goal:
         raise EtraceError("a file does not depend on itself", "name two files")

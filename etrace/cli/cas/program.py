@@ -27,13 +27,15 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from etrace.cli import spellings
-from etrace.cli.ending import say, stop_on_sigterm
+from etrace.cli.ending import one_line, say, stop_on_sigterm
 from etrace.cli.options.common import Parser, add_database, add_version
 from etrace.cli.show import output
 from etrace.errors import UsageError
+from etrace.query.select.remarks import listeners
 
 if TYPE_CHECKING:
     from libetrace.image.file import Image
@@ -276,6 +278,14 @@ def _answer(
 
         return with_hashes(answer, images[args.database])
     return answer
+
+
+@lru_cache(maxsize=64)  # a query may look for a name several times
+def _print_remark(text: str) -> None:
+    say(f"cas: {one_line(text)}\n")
+
+
+listeners.append(_print_remark)
 
 
 def run_pipeline(

@@ -7,7 +7,6 @@ executed, linked, compiled, made and removed. The name decides last.
 
 from __future__ import annotations
 
-import bisect
 import enum
 import os
 import re
@@ -21,6 +20,7 @@ from libetrace.image.file import Image
 
 from etrace.query.rows.classes import ARCHIVE, EXECUTABLE, PARTIAL, SHARED, Classes
 from etrace.query.rows.openers import Openers, is_node_module
+from etrace.query.rows.path_names import holds_paths
 from etrace.query.rows.project import Project
 from etrace.query.rows.temporary import Temporaries
 from etrace.spec.database import NONE, file_type
@@ -177,7 +177,7 @@ class FileKinds:
         type_bits = file_type(mode)
         if _KERNEL.match(name) or is_device(name, mode) or type_bits not in _FILES:
             return FileKind.DEVICE
-        if type_bits == stat.S_IFDIR or (not mode and self._holds_paths(path, name)):
+        if type_bits == stat.S_IFDIR or (not mode and holds_paths(self._image, path)):
             return FileKind.DIRECTORY
         if self._is_temporary(path):
             return FileKind.TEMPORARY
@@ -226,15 +226,6 @@ class FileKinds:
 
     def _is_linked(self, path: int) -> bool:
         return self._products.are_known and path in self._products.linked_kind
-
-    def _holds_paths(self, path: int, name: bytes) -> bool:
-        """Return whether something was opened below a path: it follows, after longer names."""
-        path_string, n_paths = self._image.path_string, self._image["paths"].n_rows
-        at, below = path + 1, name + b"/"
-        if at == n_paths or not path_string(at).startswith(name):
-            return False
-        at = bisect.bisect_left(range(n_paths), below, lo=at, key=path_string)
-        return at < n_paths and path_string(at).startswith(below)
 
     # ---- temporary files ----
 

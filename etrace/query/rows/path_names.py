@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths -> their renames, hard links and symbolic links (table `changes`)."""
+"""Paths -> their renames, hard links and symbolic links (table `changes`), and directories."""
 
 from __future__ import annotations
 
+import bisect
+import stat
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -10,6 +12,8 @@ from typing import NamedTuple
 
 from libetrace.depend.symlinks import find_target
 from libetrace.image.file import Image
+
+from etrace.spec.database import file_type
 
 EMPTIED, RENAMED, LINKED, SYMLINKED, GONE, BEGUN, EXCHANGED = range(1, 8)
 
@@ -76,3 +80,20 @@ class Names:
     def named(self, string: int) -> int:
         """Return the row of `paths` of a string, -1 for none."""
         return self._image.find_path(self._image.string(string)) if string >= 0 else -1
+
+
+def is_directory(image: Image, path: int) -> bool:
+    """Return whether a row of `paths` is a directory, or is gone and held paths."""
+    mode = image["paths"]["mode"][path]
+    return file_type(mode) == stat.S_IFDIR if mode else holds_paths(image, path)
+
+
+def holds_paths(image: Image, path: int) -> bool:
+    """Return whether something was opened below a path: it follows, after longer names."""
+    path_string, n_paths = image.path_string, image["paths"].n_rows
+    name, at = path_string(path), path + 1
+    below = name + b"/"
+    if at == n_paths or not path_string(at).startswith(name):
+        return False
+    at = bisect.bisect_left(range(n_paths), below, lo=at, key=path_string)
+    return at < n_paths and path_string(at).startswith(below)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""File names given by the user -> rows of `paths`, and the rules that a name may carry.
 
-A name is tried unchanged, from the working directory, from the source root, as a glob when it has
-`*`, `?` or `[`, else as the end of one path (`lua.o`, `src/lua.o`). An unknown or ambiguous name is
-an error that lists the nearest paths.
+A name is tried unchanged, from the working directory, from the source root, through symbolic
+links, as a glob when it has `*`, `?` or `[`, else as the end of one path (`lua.o`, `src/lua.o`). An
+unknown or ambiguous name is an error that lists the nearest paths.
 
 Options for one file are in the name itself:
 `[file=PATH,direct=true,exclude_cmd=GLOB,exclude=GLOB,negate_pattern=true,...]`. A key may be
@@ -21,31 +21,58 @@ from libetrace.depend.configuration import Rules
 from libetrace.image.file import Image
 
 from etrace.errors import EtraceError, NothingFoundError
+from etrace.query.rows.path_names import is_directory
 from etrace.query.select.filters import truth
+from etrace.query.select.link_names import find_through_links, targets
+from etrace.query.select.remarks import remark
 from etrace.spec.path_style import is_windows_path, same_case, style_of
 
 N_SHOWN = 5
 MAGIC = frozenset(b"*?[")
 
 
-def candidates(image: Image, text: bytes) -> Iterable[bytes]:
-    """Yield the candidates for a path: unchanged, from here, from the source root."""
-    yield text
-    yield os.path.normpath(os.path.join(os.getcwdb(), text))  # noqa: PTH118, PTH109  bytes
+def _places(image: Image, text: bytes) -> tuple[bytes, bytes]:
+    """Return a name joined to the working directory, and to the source root."""
     root = os.fsencode(image.attributes.get("source_root", ""))
-    yield os.path.normpath(os.path.join(root, text))  # noqa: PTH118
+    return os.path.join(os.getcwdb(), text), os.path.join(root, text)  # noqa: PTH118, PTH109  bytes
+
+
+def candidates(image: Image, text: bytes) -> Iterable[bytes]:
+    """Yield the candidates for a path: unchanged, from here, from the source root.
+
+    `..` after a symbolic link leaves the directory that the link leads to now.
+    """
+    yield text
+    places = _places(image, text)
+    if b".." in text:
+        parent, name = os.path.split(places[0])
+        if name not in (b"", b".", b".."):
+            yield os.path.join(os.path.realpath(parent), name)  # noqa: PTH118
+    yield from map(os.path.normpath, places)
 
 
 def find_path(image: Image, text: bytes) -> int:
-    """Return the row of `paths` for the name `text`, -1 when there is none."""
-    rows = (image.find_path(path) for path in candidates(image, text))
-    return next((row for row in rows if row >= 0), -1)
+    """Return the row of `paths` for the name `text`, -1 when there is none.
+
+    The last candidate that is a directory gives way to a file.
+    """
+    found = -1
+    for path in candidates(image, text):
+        row = image.find_path(path)
+        if row >= 0 and not is_directory(image, row):
+            return row
+        found = row if found < 0 else found
+    return found
 
 
-def find_files(image: Image, names: Iterable[bytes], *, is_exact: bool = True) -> list[int]:
+def find_files(
+    image: Image, names: Iterable[bytes], *, is_exact: bool = True, follows: bool = False
+) -> list[int]:
     """Return the distinct rows of all names, in order; EtraceError for an unknown name.
 
-    Without `is_exact` (names that another query gave) unknown ones are left out.
+    Without `is_exact` (names that another query gave) unknown ones are left out. A name that
+    nothing opened stands for the file that it leads to through links; with `follows`, so does the
+    name of a link that the build made, besides the link itself.
     """
     rows: dict[int, None] = {}
     for name in names:
@@ -54,10 +81,22 @@ def find_files(image: Image, names: Iterable[bytes], *, is_exact: bool = True) -
             rows[row] = None
         elif is_exact:
             rows |= dict.fromkeys(_find(image, name))
-    return list(rows)
+    return list(targets(image, rows) if follows else rows)
+
+
+def led(image: Image, name: bytes) -> int:
+    """Return the row of the file that a name leads to through links, -1 for none; remark on it."""
+    row = find_through_links(image, _places(image, name))
+    if row >= 0:
+        shown, path = (os.fsdecode(each) for each in (name, image.path_string(row)))
+        remark(f"{shown} leads to {path}")
+    return row
 
 
 def _find(image: Image, name: bytes) -> Sequence[int]:
+    row = led(image, name)
+    if row >= 0:
+        return [row]
     if MAGIC & set(name):
         found = _matching(image, name)
         if found:
@@ -65,6 +104,7 @@ def _find(image: Image, name: bytes) -> Sequence[int]:
     else:
         is_windows = style_of(image.attributes).is_windows
         found = _ending_windows(image, name) if is_windows else _ending(image, name)
+        found = [row for row in found if not is_directory(image, row)] or found
         if len(found) == 1:
             return found
     if found:

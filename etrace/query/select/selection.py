@@ -103,7 +103,7 @@ def _binary_rows(image: Image, selection: Selection) -> set[int]:
 def _opens_of_paths(image: Image, selection: Selection) -> list[int]:
     assert selection.paths is not None
     paths, opens = image["paths"], image["path_opens"]["open"]
-    rows = find_files(image, selection.paths, is_exact=selection.is_exact)
+    rows = find_files(image, selection.paths, is_exact=selection.is_exact, follows=True)
     return sorted(opens[i] for row in rows for i in paths.span("opens.start", row))
 
 
