@@ -99,7 +99,7 @@ cdef int copy_fd(Pipes *pipes, Table *table, u32 process, s32 old_fd, s32 new_fd
 cdef int hold(Pipes *pipes, Table *table, const Held *held) noexcept nogil
 cdef int fill_table(Pipes *pipes, Table *table, const Held *held, size_t n) noexcept nogil
 # The process's execution is a user of the end if it has held it alone.
-cdef int note_user(Pipes *pipes, u32 process, const View *view, int end, bint executes) noexcept nogil
+cdef int note_user(Pipes *pipes, u32 process, const View *view, int end) noexcept nogil
 # An empty table: one that is done with, if there is any; NULL without memory.
 cdef Table *new_table(Pipes *pipes, u32 owner) noexcept nogil
 # The tables of a group that has been followed are for the next one.

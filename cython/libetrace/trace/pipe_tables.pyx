@@ -52,13 +52,13 @@ cdef void note_alone(const Pipes *pipes, View *view) noexcept nogil:
             view.alone_until[end] = pipes.step
 
 
-cdef int note_user(Pipes *pipes, u32 process, const View *view, int end,
-                   bint executes) noexcept nogil:
+cdef int note_user(Pipes *pipes, u32 process, const View *view, int end) noexcept nogil:
     cdef const Member *member = &pipes.members[process]
     cdef User user
     if not is_alone(view, end) and view.alone_until[end] <= member.since:
         return 0
-    if executes and not member.index and view.n[end]:
+    if not member.index and pipes.trace.processes[process].n_programs \
+            and pipe_of(pipes, view.pipe).process != process:
         return 0
     user.pipe = view.pipe
     user.execution = pipes.trace.processes[process].first_execution + member.index
@@ -86,7 +86,7 @@ cdef int forget(Pipes *pipes, Table *table, View *view) noexcept nogil:
     if table.is_shared or view.n[READ_END] or view.n[WRITE_END]:
         return 0
     for end in range(2):
-        if note_user(pipes, table.owner, view, end, False) < 0:
+        if note_user(pipes, table.owner, view, end) < 0:
             return -1
     table.views.len -= sizeof(View)
     view[0] = (<View *>(table.views.data + table.views.len))[0]

@@ -193,14 +193,14 @@ cdef int start(Pipes *pipes, u32 process, Table *shared) noexcept nogil:
 
 
 # The execution ends: which ends has it held alone?
-cdef int end_execution(Pipes *pipes, u32 process, bint executes) noexcept nogil:
+cdef int end_execution(Pipes *pipes, u32 process) noexcept nogil:
     cdef const Buffer *views = &pipes.members[process].table.views
     cdef size_t i
     cdef int end
     pipes.work += views.len / sizeof(View)
     for i in range(views.len / sizeof(View)):
         for end in range(2):
-            if note_user(pipes, process, &(<View *>views.data)[i], end, executes) < 0:
+            if note_user(pipes, process, &(<View *>views.data)[i], end) < 0:
                 return -1
     return 0
 
@@ -217,7 +217,7 @@ cdef void note_jobservers(Pipes *pipes, const Table *table) noexcept nogil:
 # The process is gone; what comes after its Exit, if damage brings something, begins with nothing.
 cdef int end_process(Pipes *pipes, u32 process) noexcept nogil:
     cdef Member *member = &pipes.members[process]
-    if end_execution(pipes, process, False) < 0:
+    if end_execution(pipes, process) < 0:
         return -1
     member.table.n_members -= 1
     member.table = NULL
@@ -231,7 +231,7 @@ cdef int execute(Pipes *pipes, u32 process) noexcept nogil:
     cdef Table *old = member.table
     cdef const Held *held = <const Held *>old.held.data
     cdef size_t i
-    if end_execution(pipes, process, True) < 0:
+    if end_execution(pipes, process) < 0:
         return -1
     if not old.held.len and not old.is_shared:
         old.views.len = 0
@@ -327,7 +327,7 @@ cdef int end_members(Pipes *pipes, u32 group) noexcept nogil:
     cdef u32 number = group
     while number != NO_PROCESS:
         if not pipes.members[number].has_ended or pipes.members[number].table != NULL:
-            if start(pipes, number, NULL) < 0 or end_execution(pipes, number, False) < 0:
+            if start(pipes, number, NULL) < 0 or end_execution(pipes, number) < 0:
                 return -1
         number = pipes.trace.processes[number].next_in_group
     return 0
