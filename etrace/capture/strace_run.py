@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from etrace.capture import orphans, signals
+from etrace.capture import limits, orphans, signals
 from etrace.capture.backend import Options, Outcome, Progress
 from etrace.capture.files import aside_message
 from etrace.capture.kmod.command import NOT_EXECUTABLE, NOT_FOUND
@@ -83,6 +83,7 @@ def run(
     refused = _refusal(command[0])
     if refused is not None:
         return refused
+    limits.check("strace")
     trace = Path(options.trace)
     output = open_output(trace.parent, options.owner or myself())
     output.check((trace.name,))
@@ -134,9 +135,15 @@ class _Run:
                 return _Traced(code, duration_ns, self.handed_on, converted, failure)
 
     def _start(self, argv: list[str]) -> None:
+        environment = {name: os.environ[name] for name in os.environ if name != limits.VARIABLE}
         try:
             # close_fds=False: a build may use descriptors that the user opened (a jobserver, 3>log)
-            self.child = subprocess.Popen(argv, close_fds=False)
+            self.child = subprocess.Popen(
+                argv,
+                close_fds=False,
+                env=environment,
+                preexec_fn=limits.restore,  # noqa: PLW1509
+            )  # there is no other thread
         except OSError as error:
             raise CaptureError(
                 f"{argv[0]}: {error.strerror}", "install the package strace again"

@@ -22,6 +22,7 @@
 #include "capture/options.h"
 #include "capture/proc.h"
 #include "capture/program.h"
+#include "capture/rlimits.h"
 
 #include "capture.skel.h"
 
@@ -74,6 +75,9 @@ static void set_kind(size_t table, int number, enum call_kind kind)
 #define LARGEST_BUFFER (1u << 30)
 #define LARGEST_WITHOUT_ROOT (64u << 20)
 #define MOST_WAKE (1u << 20)
+
+#define NEEDED_FILES 64
+#define NEEDED_MEMORY (32u << 20) /* beside the buffer, which is mapped twice */
 
 static unsigned int buffer_bytes(void)
 {
@@ -229,9 +233,13 @@ static const char *reason(int error)
 
 const char *kernel_start(void)
 {
-	const char *refusal = slot_take();
+	const char *refusal = limits_lack(RLIMIT_NOFILE, NEEDED_FILES);
 	int error;
 
+	if (!refusal)
+		refusal = limits_lack(RLIMIT_AS, NEEDED_MEMORY + 2048 * (rlim_t)options.buffer_kib);
+	if (!refusal)
+		refusal = slot_take();
 	if (refusal)
 		return refusal;
 	error = load();

@@ -24,6 +24,7 @@
 #include "capture/output.h"
 #include "capture/report.h"
 #include "capture/response.h"
+#include "capture/rlimits.h"
 #include "capture/signals.h"
 #include "capture/supervise.h"
 #include "capture/trace.h"
@@ -264,6 +265,7 @@ int main(int argc, char **argv)
 
 	first_variable = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
 	program_start();
+	limits_raise();
 	options.buffer_kib = DEFAULT_BUFFER_KIB;
 	options.can_follow = true;
 	if (argc == 2 && !strcmp(argv[1], "--probe"))
@@ -272,6 +274,7 @@ int main(int argc, char **argv)
 	if (options_follow() && getuid() != 0)
 		die("only root may trace a process that runs, or a control group");
 	signals_save();
+	limits_check();
 	start_kernel(argv);
 	trace_open(options.trace_path);
 	trace_put_first_line();

@@ -19,6 +19,7 @@
 #include "capture/output.h"
 #include "capture/proc.h"
 #include "capture/report.h"
+#include "capture/rlimits.h"
 #include "capture/signals.h"
 #include "capture/trace.h"
 
@@ -37,6 +38,7 @@ void capture_hand_over(const char *name, char **arguments, const char *notice)
 	if (notice)
 		say("%s", notice);
 	signals_restore();
+	limits_hand_on();
 	output_keep_folders();
 	if (options.status_fd >= 0)
 		fcntl(options.status_fd, F_SETFD, 0);

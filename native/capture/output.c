@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "capture/program.h"
+#include "capture/rlimits.h"
 
 #define STARTING ".starting"
 #define OLD ".old"
@@ -220,7 +221,7 @@ void output_write_whole(const char *path, const char *what, void (*put)(FILE *fi
 		die("out of memory");
 	fd = output_create(temporary);
 	if (!put_all(fd, put) || output_rename(temporary, path) < 0) {
-		say("cannot write the %s '%s': %s", what, path, strerror(errno));
+		say("cannot write the %s '%s': %s%s", what, path, strerror(errno), limits_blame(errno));
 		if (fd >= 0)
 			output_remove(temporary);
 	}

@@ -19,6 +19,7 @@
 
 #include "capture/options.h"
 #include "capture/proc.h"
+#include "capture/rlimits.h"
 #include "capture/signals.h"
 #include "capture/trace.h"
 
@@ -123,6 +124,7 @@ static void run_command(int failure)
 	signals_restore();
 	if (options_follow())
 		wait_to_be_ended();
+	limits_restore();
 	execvp(options.command[0], options.command);
 	error = errno;
 	if (write(failure, &error, sizeof(error)) < 0)
@@ -139,14 +141,14 @@ int supervise_start(const struct supervised *given)
 	parts = given;
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (pipe2(failure, O_CLOEXEC) < 0)
-		die("cannot start the command: %s", strerror(errno));
+		die("cannot start the command: %s%s", strerror(errno), limits_blame(errno));
 	signals_hold();
 	set_signals();
 	if (parts->forking)
 		parts->forking();
 	root = fork();
 	if (root < 0)
-		die("cannot start the command: %s", strerror(errno));
+		die("cannot start the command: %s%s", strerror(errno), limits_blame(errno));
 	if (root == 0)
 		run_command(failure[1]);
 	root_to_signal = root;

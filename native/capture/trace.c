@@ -14,6 +14,7 @@
 
 #include "capture/options.h"
 #include "capture/output.h"
+#include "capture/rlimits.h"
 
 #define INITIAL_BYTES (1 << 20)
 #define FLUSH_BYTES (256 << 10) /* a write of this size costs little next to what gathers it */
@@ -48,8 +49,8 @@ void trace_open(const char *path)
 static void fail(int error)
 {
 	file.error = error;
-	say("cannot write the trace '%s': %s; the build continues, but its events are lost from here on",
-	    file.path, strerror(error));
+	say("cannot write the trace '%s': %s%s; the build continues, but its events are lost from here on",
+	    file.path, strerror(error), limits_blame(error));
 }
 
 static size_t write_all(const char *text, size_t len)

@@ -17,6 +17,7 @@
 
 #define CHUNK_BYTES 8192u
 #define MAX_CHUNKS 4096u
+#define FIRST_CHUNKS 64u /* 512 KB: what every program maps, and most need no more */
 #define RING_PID_LIMIT (1 << 22) /* the kernel has no higher ones (PID_MAX_LIMIT) */
 #define PRELOAD_MAX 1024 /* bytes of the library's name in LD_PRELOAD */
 
@@ -43,6 +44,7 @@ struct ring_header {
 };
 
 #define RING_HEADER_BYTES ((sizeof(struct ring_header) + 4095u) / 4096u * 4096u)
+#define RING_FIRST_BYTES (RING_HEADER_BYTES + FIRST_CHUNKS * CHUNK_BYTES)
 #define RING_BYTES (RING_HEADER_BYTES + MAX_CHUNKS * CHUNK_BYTES)
 
 /*

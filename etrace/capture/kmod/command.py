@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+from etrace.capture import limits
 from etrace.errors import CaptureError
 
 NOT_FOUND, NOT_EXECUTABLE, ETRACE_FAILED = 127, 126, 125
@@ -145,6 +146,7 @@ def _become(
         for number in PYTHON_IGNORES:
             signal.signal(number, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        limits.restore()
         os.execv(path, argv)  # noqa: S606  the user's command
     except OSError as error:
         status = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE

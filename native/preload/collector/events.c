@@ -264,10 +264,12 @@ static void put_outside(const struct event *event)
 	struct strings strings = strings_of(event);
 	struct etrace_text path = strings_next(&strings);
 
-	if (!process || !process->intent || process->intent->head.args[2] == HIDDEN_OUTSIDE)
-		unseen_add_outside((pid_t)event->head.pid, &path);
+	int hidden = event->head.args[0];
+
+	if (!process || !process->intent || process->intent->head.args[2] >= HIDDEN_OUTSIDE)
+		unseen_add_outside((pid_t)event->head.pid, &path, hidden);
 	else
-		process->intent->head.args[2] = HIDDEN_OUTSIDE;
+		process->intent->head.args[2] = hidden;
 }
 
 /* Records that do not show that the program itself makes calls through libc. */

@@ -21,8 +21,8 @@ void library_release(void);
 
 /* ---- unseen.c: programs that were executed without the library: which, and why ---- */
 
-/* Argument 2 of RING_INTENT: whether the library cannot be read there, or the socket reported it. */
-enum hidden { HIDDEN_NOT, HIDDEN_NO_LIBRARY, HIDDEN_OUTSIDE };
+/* Argument 2 of RING_INTENT: whether the library cannot be read there, or what the socket reported. */
+enum hidden { HIDDEN_NOT, HIDDEN_NO_LIBRARY, HIDDEN_OUTSIDE, HIDDEN_LIMITED };
 
 /* One execution; `interpreter` becomes the program that the kernel loaded for `path`. */
 void unseen_add(pid_t pid, const struct etrace_text *path, int hidden, struct name *interpreter);
@@ -30,8 +30,8 @@ void unseen_add(pid_t pid, const struct etrace_text *path, int hidden, struct na
 /* One that was loaded and recorded nothing: it makes its own system calls. */
 void unseen_add_silent(const char *path);
 
-/* One that cannot open the shared memory: it is in another namespace. */
-void unseen_add_outside(pid_t pid, const struct etrace_text *path);
+/* One without the shared memory: it is in another namespace, or HIDDEN_LIMITED: has no room for it. */
+void unseen_add_outside(pid_t pid, const struct etrace_text *path, int hidden);
 
 /* Warn once for each kind, with the names. */
 void unseen_report(void);

@@ -17,6 +17,7 @@
 #include "capture/options.h"
 #include "capture/output.h"
 #include "capture/report.h"
+#include "capture/rlimits.h"
 #include "capture/signals.h"
 #include "capture/supervise.h"
 #include "capture/trace.h"
@@ -115,6 +116,8 @@ int main(int argc, char **argv)
 	program_start();
 	options_parse(argc, argv, "etrace-preload", about);
 	signals_save();
+	limits_raise();
+	limits_check();
 	library_find(options.libraries);
 	trace_open(options.trace_path);
 	trace_put_first_line();

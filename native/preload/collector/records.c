@@ -10,8 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "capture/report.h"
 #include "capture/program.h"
+#include "capture/report.h"
+#include "library.h"
 
 struct event *event_make(enum ring_kind kind, pid_t pid, uint64_t time_ns, size_t n_bytes)
 {
@@ -143,11 +144,14 @@ static const struct ucred *sender_of(struct msghdr *message)
 	return (const struct ucred *)CMSG_DATA(head);
 }
 
+/* `PATH` of one in another namespace, `PATH\0` of one whose limits leave no room. */
 static struct event *make_outside(pid_t pid, const char *path, size_t n)
 {
 	struct event *event = event_make(RING_OUTSIDE, pid, monotonic_ns(), sizeof(uint32_t) + n);
+	bool is_limited = n && !path[n - 1];
 
-	event_add_text(event, path, n);
+	event->head.args[0] = is_limited ? HIDDEN_LIMITED : HIDDEN_OUTSIDE;
+	event_add_text(event, path, n - is_limited);
 	return event;
 }
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "capture/program.h"
+#include "capture/rlimits.h"
 
 #define STEP_CHUNKS 256u /* 2 MB */
 #define MAX_PARTIAL_BYTES (64u << 20)
@@ -48,7 +49,7 @@ static void allocate(uint32_t chunks)
 		chunks = MAX_CHUNKS;
 	if (fallocate(ring_fd, 0, 0, (off_t)(RING_HEADER_BYTES + (size_t)chunks * CHUNK_BYTES)) < 0) {
 		if (!n_chunks)
-			die("no memory for the events of the build: %s", strerror(errno));
+			die("no memory for the events of the build: %s%s", strerror(errno), limits_blame(errno));
 		return;
 	}
 	n_chunks = chunks;
@@ -57,16 +58,20 @@ static void allocate(uint32_t chunks)
 
 void ring_create(const char *library, uint32_t wants)
 {
+	const char *lack = limits_lack(RLIMIT_FSIZE, RING_BYTES);
+
+	if (lack)
+		die("%s", lack);
 	ring_fd = memfd_create("etrace", MFD_CLOEXEC | MFD_ALLOW_SEALING | MEMFD_NOEXEC);
 	if (ring_fd < 0 && errno == EINVAL)
 		ring_fd = memfd_create("etrace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* who shortens it would end this process and all of the build by SIGBUS */
 	if (ring_fd < 0 || ftruncate(ring_fd, RING_BYTES) < 0 ||
 	    fcntl(ring_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		die("no memory for the events of the build: %s", strerror(errno));
+		die("no memory for the events of the build: %s%s", strerror(errno), limits_blame(errno));
 	ring = mmap(NULL, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring_fd, 0);
 	if (ring == MAP_FAILED)
-		die("no memory for the events of the build: %s", strerror(errno));
+		die("no memory for the events of the build: %s%s", strerror(errno), limits_blame(errno));
 	allocate(STEP_CHUNKS);
 	snprintf(variable, sizeof(variable), "/proc/%d/fd/%d:%u:%s", getpid(), ring_fd, wants, library);
 	ring->version = RING_VERSION;

@@ -29,9 +29,10 @@ enum reason {
 	REASON_PRIVILEGED,
 	REASON_OTHER_SIZE,
 	REASON_UNKNOWN,
-	REASON_UNREADABLE, /* this and the next two also hide what they start */
+	REASON_UNREADABLE, /* this and the next ones also hide what they start */
 	REASON_SILENT,
 	REASON_OUTSIDE,
+	REASON_LIMITED,
 	N_REASONS,
 };
 
@@ -144,6 +145,19 @@ static enum reason find_reason(struct name *program)
 	return reason_of_elf(head, n);
 }
 
+/* The number is of a record, which any program of the build may have written. */
+static enum reason reason_of_hidden(int hidden)
+{
+	switch (hidden) {
+	case HIDDEN_OUTSIDE:
+		return REASON_OUTSIDE;
+	case HIDDEN_LIMITED:
+		return REASON_LIMITED;
+	default:
+		return REASON_UNREADABLE;
+	}
+}
+
 static void add_name(enum reason reason, const struct etrace_text *path)
 {
 	char *names = unseen[reason].names;
@@ -166,7 +180,7 @@ void unseen_add(pid_t pid, const struct etrace_text *path, int hidden, struct na
 	name_set(interpreter, path->text, path->len);
 	reason = find_reason(interpreter);
 	if (hidden)
-		reason = hidden == HIDDEN_OUTSIDE ? REASON_OUTSIDE : REASON_UNREADABLE;
+		reason = reason_of_hidden(hidden);
 	if (reason == REASON_UNKNOWN)
 		unexplained.pids[unexplained.n++ % MAX_LATE] = pid;
 	unseen[reason].n++;
@@ -179,12 +193,12 @@ void unseen_add_silent(const char *path)
 	add_name(REASON_SILENT, &(struct etrace_text){ path, strlen(path) });
 }
 
-void unseen_add_outside(pid_t pid, const struct etrace_text *path)
+void unseen_add_outside(pid_t pid, const struct etrace_text *path, int hidden)
 {
 	if (take_unexplained(pid)) /* it ended before its message was read */
 		unseen[REASON_UNKNOWN].n--;
-	unseen[REASON_OUTSIDE].n++;
-	add_name(REASON_OUTSIDE, path);
+	unseen[reason_of_hidden(hidden)].n++;
+	add_name(reason_of_hidden(hidden), path);
 }
 
 void unseen_report(void)
@@ -197,6 +211,7 @@ void unseen_report(void)
 		[REASON_UNREADABLE] = "programs in a root directory, or as a user, without the library",
 		[REASON_SILENT] = "programs that make their own system calls",
 		[REASON_OUTSIDE] = "programs in another PID or user namespace",
+		[REASON_LIMITED] = "programs whose limits (ulimit -v, -n) leave no room for the library",
 	};
 	int i;
 
@@ -221,5 +236,10 @@ u64 unseen_count(void)
 
 u64 unseen_untraced(void)
 {
-	return unseen[REASON_UNREADABLE].n + unseen[REASON_SILENT].n + unseen[REASON_OUTSIDE].n;
+	u64 n = 0;
+	int i;
+
+	for (i = REASON_UNREADABLE; i < N_REASONS; i++)
+		n += unseen[i].n;
+	return n;
 }

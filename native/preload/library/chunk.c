@@ -19,11 +19,13 @@
 struct ring_header *ring;
 struct state *state;
 
+static char *later; /* the chunks after the first; NULL before they are needed */
 static char variable[RING_VALUE_MAX];
 static char ring_path[64];
 static const char *library = "";
 static unsigned int wants;
 static bool is_silent; /* this process and what it forks */
+static bool is_limited; /* there was no room: a limit of descriptors or of memory */
 
 /* ---- the shared memory ---- */
 
@@ -40,22 +42,31 @@ static bool is_known_as(int pid)
 	return n > 0 && number == pid && CALL0(__NR_getppid) > 0;
 }
 
-static void map_ring(const char *path)
+/* A part of the shared memory; NULL when it cannot be mapped. */
+static char *map_part(const char *path, size_t offset, size_t n)
 {
 	long fd;
 	long at;
 	long size;
 
 	fd = CALL4(__NR_openat, AT_FDCWD, (long)path, O_RDWR | O_CLOEXEC, 0);
+	is_limited = fd == -EMFILE;
 	if (fd < 0)
-		return;
+		return NULL;
 	/* after the collector's end its number may be another's, and the file a short one */
 	size = CALL3(__NR_lseek, fd, 0, SEEK_END);
-	at = size == (long)RING_BYTES ? map_memory(RING_BYTES, MAP_SHARED, fd) : -1;
+	at = size == (long)RING_BYTES ? map_memory(n, MAP_SHARED, fd, offset) : -1;
 	CALL1(__NR_close, fd);
-	if (is_error(at))
+	is_limited = at == -ENOMEM;
+	return is_error(at) ? NULL : (char *)at;
+}
+
+/* A limit of the build's memory (RLIMIT_AS) counts what is mapped: few need more than the first chunks. */
+static void map_ring(const char *path)
+{
+	ring = (struct ring_header *)map_part(path, 0, RING_FIRST_BYTES);
+	if (!ring)
 		return;
-	ring = (struct ring_header *)at;
 	if (ring->magic != RING_MAGIC || ring->version != RING_VERSION)
 		ring = NULL;
 }
@@ -80,8 +91,9 @@ static void read_variable(const char *value)
 
 /*
  * This program cannot open the shared memory, or does not know its own number there: /proc is of
- * another PID namespace, or the process is in another user namespace. Send its path to the
- * collector's socket, whose abstract name every process of the same network namespace reaches.
+ * another PID namespace, or the process is in another user namespace, or has no room for it. Send its
+ * path, with a null after it in the last case, to the collector's socket, whose abstract name every
+ * process of the same network namespace reaches.
  */
 static void report_outside(void)
 {
@@ -98,11 +110,12 @@ static void report_outside(void)
 		return;
 	copy(address.name + 1, ring_path, n);
 	path_of_program(&program);
+	program.text[program.n] = '\0';
 	fd = CALL3(__NR_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	CALL5(__NR_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, patience, sizeof(patience));
-	CALL6(__NR_sendto, fd, program.text, program.n, MSG_NOSIGNAL, &address,
+	CALL6(__NR_sendto, fd, program.text, program.n + is_limited, MSG_NOSIGNAL, &address,
 	      sizeof(address.family) + 1 + n);
 	CALL1(__NR_close, fd);
 }
@@ -119,6 +132,13 @@ bool ring_connect(char **environment, int pid)
 		report_outside();
 	}
 	return ring;
+}
+
+void ring_give_up(void)
+{
+	ring = NULL;
+	is_limited = true;
+	report_outside();
 }
 
 const char *ring_variable(void)
@@ -161,7 +181,25 @@ struct ring_chunk *chunk_of(const struct writer *writer)
 
 char *chunk_bytes(const struct writer *writer)
 {
-	return (char *)ring + RING_HEADER_BYTES + (writer->chunk - 1) * CHUNK_BYTES;
+	uint32_t i = writer->chunk - 1;
+
+	return i < FIRST_CHUNKS ? (char *)ring + RING_HEADER_BYTES + i * CHUNK_BYTES :
+				  later + (i - FIRST_CHUNKS) * CHUNK_BYTES;
+}
+
+/* Another thread may do the same. */
+static bool map_later(void)
+{
+	char *none = NULL;
+	char *mapped;
+
+	if (__atomic_load_n(&later, __ATOMIC_ACQUIRE))
+		return true;
+	mapped = map_part(ring_path, RING_FIRST_BYTES, RING_BYTES - RING_FIRST_BYTES);
+	if (mapped && !__atomic_compare_exchange_n(&later, &none, mapped, false, __ATOMIC_ACQ_REL,
+						   __ATOMIC_ACQUIRE))
+		CALL2(__NR_munmap, mapped, RING_BYTES - RING_FIRST_BYTES);
+	return mapped;
 }
 
 bool chunk_take(struct writer *writer)
@@ -169,7 +207,7 @@ bool chunk_take(struct writer *writer)
 	uint32_t n = __atomic_load_n(&ring->n_chunks, __ATOMIC_ACQUIRE);
 	uint32_t i;
 
-	for (i = 0; i < n && i < MAX_CHUNKS; i++) {
+	for (i = 0; i < n && i < MAX_CHUNKS && (i < FIRST_CHUNKS || map_later()); i++) {
 		struct ring_chunk *chunk = &ring->chunks[i];
 		uint32_t expected = RING_FREE;
 

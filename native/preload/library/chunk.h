@@ -40,6 +40,9 @@ extern struct state *state;
 /* Map the memory that the environment names, when this process has the number `pid` there. */
 bool ring_connect(char **environment, int pid);
 
+/* It is of no use: there is no memory for the state of this process. */
+void ring_give_up(void);
+
 /* Whether anybody listens; records may be written whether or not. */
 bool ring_is_on(void);
 

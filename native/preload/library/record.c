@@ -28,9 +28,9 @@ void record_connect(char **environment)
 
 	if (!ring_connect(environment, pid))
 		return;
-	page = map_memory(STATE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	page = map_memory(STATE_BYTES, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (is_error(page)) {
-		ring = NULL;
+		ring_give_up();
 		return;
 	}
 	state = (struct state *)page;

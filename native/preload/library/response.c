@@ -122,7 +122,7 @@ void record_responses(char *const *arguments)
 	if (!(ring_wants() & RING_WANTS_RESPONSES) || !count_files(arguments))
 		return;
 	path_of_cwd(&cwd);
-	at = map_memory(sizeof(*room), MAP_PRIVATE | MAP_ANONYMOUS, -1);
+	at = map_memory(sizeof(*room), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	room = is_error(at) ? NULL : (struct room *)at;
 	n_missed = room ? record_files(room, cwd.text, arguments) : (size_t)count_files(arguments);
 	if (room)

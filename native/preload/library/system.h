@@ -104,6 +104,7 @@ long system_call(long n, long a, long b, long c, long d, long e, long f); /* ent
 #define EFAULT 14
 #define EAGAIN 11
 #define ENOMEM 12
+#define EMFILE 24
 #define EACCES 13
 #define ENODEV 19
 #define ENOTDIR 20
@@ -135,12 +136,13 @@ static inline long with_errno(long result)
 	return -1;
 }
 
-static inline long map_memory(size_t size, int flags, long fd)
+/* `offset` in the file: of whole pages of 4096 bytes. */
+static inline long map_memory(size_t size, int flags, long fd, size_t offset)
 {
 #ifdef __NR_mmap2
-	return CALL6(__NR_mmap2, 0, size, PROT_READ_WRITE, flags, fd, 0);
+	return CALL6(__NR_mmap2, 0, size, PROT_READ_WRITE, flags, fd, offset / 4096);
 #else
-	return CALL6(__NR_mmap, 0, size, PROT_READ_WRITE, flags, fd, 0);
+	return CALL6(__NR_mmap, 0, size, PROT_READ_WRITE, flags, fd, offset);
 #endif
 }
 

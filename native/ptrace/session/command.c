@@ -16,6 +16,7 @@
 #include "capture/capture.h"
 #include "capture/options.h"
 #include "capture/report.h"
+#include "capture/rlimits.h"
 #include "capture/signals.h"
 #include "session/session.h"
 #include "task/task.h"
@@ -82,6 +83,7 @@ static void run_command(int gate)
 	}
 	if (error)
 		fail(FAILED_FILTER, -error);
+	limits_restore();
 	execvp(options.command[0], options.command);
 	fail(FAILED_EXEC, errno);
 }
@@ -103,12 +105,12 @@ pid_t command_start(void)
 	pid_t pid;
 
 	if (pipe2(gate, O_CLOEXEC) < 0 || pipe2(failure_pipe, O_CLOEXEC) < 0)
-		die("cannot start the command: %s", strerror(errno));
+		die("cannot start the command: %s%s", strerror(errno), limits_blame(errno));
 	asan_added = capture_add_variable("ASAN_OPTIONS", NO_LEAKS, LEAK_OPTION);
 	lsan_added = capture_add_variable("LSAN_OPTIONS", NO_LEAKS, LEAK_OPTION);
 	pid = fork();
 	if (pid < 0)
-		die("cannot start the command: %s", strerror(errno));
+		die("cannot start the command: %s%s", strerror(errno), limits_blame(errno));
 	if (pid == 0) {
 		close(gate[1]);
 		run_command(gate[0]);
@@ -120,7 +122,7 @@ pid_t command_start(void)
 	task = task_create(pid);
 	task_begin(task, NULL, 0);
 	if (write(gate[1], "", 1) != 1)
-		die("cannot start the command: %s", strerror(errno));
+		die("cannot start the command: %s%s", strerror(errno), limits_blame(errno));
 	close(gate[1]);
 	return pid;
 }

@@ -21,6 +21,7 @@
 
 #include "capture/capture.h"
 #include "capture/options.h"
+#include "capture/rlimits.h"
 #include "capture/signals.h"
 #include "session/session.h"
 
@@ -201,12 +202,12 @@ void front_split(void)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);
 	if (shared == MAP_FAILED || pipe2(result_pipe, O_CLOEXEC) < 0)
-		die("cannot start: %s", strerror(errno));
+		die("cannot start: %s%s", strerror(errno), limits_blame(errno));
 	signals_hold();
 	set_front_signals(); /* before the fork: the build may run before the front does */
 	tracer = fork();
 	if (tracer < 0)
-		die("cannot start the tracer: %s", strerror(errno));
+		die("cannot start the tracer: %s%s", strerror(errno), limits_blame(errno));
 	if (tracer > 0)
 		run_front();
 	close(result_pipe[0]);

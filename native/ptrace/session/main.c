@@ -43,6 +43,7 @@
 #include "capture/output.h"
 #include "capture/report.h"
 #include "capture/response.h"
+#include "capture/rlimits.h"
 #include "capture/signals.h"
 #include "capture/trace.h"
 #include "event/event.h"
@@ -190,6 +191,8 @@ int main(int argc, char **argv)
 	front_set_arguments(argv);
 	check_proc();
 	signals_save();
+	limits_raise();
+	limits_check();
 	trace_open(options.trace_path);
 	trace_put_first_line();
 	front_split();
