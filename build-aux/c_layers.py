@@ -32,6 +32,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "native/preload/library": ("native/capture", "native/preload"),
     "native/preload/collector": (*CAPTURE, "native/preload"),
     "native/collect": CAPTURE,
+    "native/launcher": CAPTURE,
     "native/sandbox": CAPTURE,
     "native/gcc_input_name": (),
     "native/windows/text": ("native/format",),

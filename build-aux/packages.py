@@ -121,10 +121,6 @@ def render_all(folder: Path, values: dict[str, Any], kind: str) -> None:
     for name, template in values["outputs"][kind].items():
         write(folder / name, render(TEMPLATES / template, values))
     if kind == "common":
-        for name, place in values["project"]["scripts"].items():
-            module, function = place.split(":")
-            script = {"module": module, "function": function}
-            write(folder / "scripts" / name, render(TEMPLATES / "script.j2", script))
         write(folder / "dist-info/METADATA", metadata(values))
 
 

@@ -220,3 +220,13 @@ def unix_tracer(argv: list[str] | None = None) -> int:
         return program.main(words)
 
     return guarded("unix-tracer", run)
+
+
+#: the commands: native/launcher/etrace_start.in calls them
+PROGRAMS = {
+    "cas": cas,
+    "etrace": etrace,
+    "etrace_parser": etrace_parser,
+    "etraced": etraced,
+    "unix-tracer": unix_tracer,
+}

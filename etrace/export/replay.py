@@ -223,7 +223,8 @@ class _Finder:
             own.sort(key=lambda use: (use.begin_ns, use.edge))
         return {
             path: own for path, own in found.items()
-            if path not in tokens and self._is_file(path) and not CACHES & set(self.records.path(path).split("/"))
+            if path not in tokens and self._is_file(path)
+            and not CACHES & set(self.records.path(path).split("/"))
         }  # fmt: skip
 
     def find(self) -> Replay:
@@ -266,13 +267,14 @@ class _Finder:
             if found := [maker[name] for name in self._named(row) if name in maker]:
                 self.groups.join((edge, *found))
 
-    def _made_directories(self) -> Mapping[str, set[int | None]]:
+    def _made_directories(self) -> Mapping[str, set[int]]:
         """Return what calls of mkdir and install name, directories among it -> their edges."""
-        found: dict[str, set[int | None]] = defaultdict(set)
+        found: dict[str, set[int]] = defaultdict(set)
         for row, binary in enumerate(self.image["executions"]["binary"]):
             if binary != NONE and self.processes.name(row) in ("mkdir", "install"):
+                edge = self.edge_of.get(row)
                 for name in self._named(row):
-                    found[name].add(self.edge_of.get(row))
+                    found[name].update(() if edge is None else (edge,))
         return found
 
     def _renamed_directories(self) -> Iterator[tuple[int, str]]:
@@ -357,10 +359,10 @@ class _Finder:
             text = self.records.path(path)
             if not self._is_there(path):
                 above = dirname(text)
-                makers = {self.groups.find(edge) for edge in made.get(above, ()) if edge is not None}
-                for use in own if above in made else ():
-                    if self.groups.find(use.edge) not in makers:
-                        builds[self.groups.find(use.edge)].directories.add(above)
+                makers = set(map(self.groups.find, made.get(above, ())))
+                for group in {self.groups.find(use.edge) for use in own} - makers:
+                    if above in made:
+                        builds[group].directories.add(above)
                 continue
             writers = {self.groups.find(use.edge) for use in own if use.access & WRITE}
             for group in writers:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import tomllib
@@ -31,7 +30,7 @@ def tree(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def test_every_template_is_rendered_by_the_manifest() -> None:
     outputs = packages.manifest("bookworm")["outputs"].values()
-    used = {"script.j2", *(template for files in outputs for template in files.values())}
+    used = {template for files in outputs for template in files.values()}
     templates = TOP / "packaging/templates"
     assert used == {str(path.relative_to(templates)) for path in templates.rglob("*.j2")}
 
@@ -68,12 +67,11 @@ def test_python_dependencies_of_the_project_are_dependencies_of_the_package(tree
     assert {name for name in names if f" python3-{name},\n" not in control} == set()
 
 
-def test_there_is_a_script_for_each_command(tree: Path) -> None:
-    project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
-    scripts = {path.name: path for path in (tree / "debian/common/scripts").iterdir()}
-    assert scripts.keys() == project["scripts"].keys()
-    assert all(os.access(path, os.X_OK) for path in scripts.values())
-    assert "from etrace.cli.main import cas\n" in scripts["cas"].read_text()
+def test_the_commands_start_the_python_of_the_distribution(tree: Path) -> None:
+    for kind in ("rpm", "arch"):
+        packages.render_all(tree / kind, {**packages.manifest("bookworm"), "sums": ["", ""]}, kind)
+    for path in (tree / "debian/rules", tree / "rpm/etrace.spec", tree / "arch/PKGBUILD"):
+        assert "-Dinterpreter=/usr/bin/python3 " in path.read_text()
 
 
 def test_the_packages_have_the_metadata_of_the_distribution(tree: Path) -> None:

@@ -40,7 +40,7 @@ FIRST = "etrace.cli.ending"  #: what is imported before it takes half a millisec
 def call(where: Path, command: tuple[str, ...], **more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(where / "site"), **more}
     return subprocess.run(
-        [str(BIN / command[0]), *command[1:]],
+        [sys.executable, str(BIN / "etrace_start"), *command],  # not isolated: it takes SITE
         cwd=where, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 

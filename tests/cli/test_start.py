@@ -32,7 +32,7 @@ JSON_IN = {"etrace.nfsdb.from_json", "libetrace.convert.importer"}
 
 def imported(name: str, *args: str | Path) -> set[str]:
     """Return what a command imports after Python has started."""
-    command = [sys.executable, "-X", "importtime", BIN / name, *args]
+    command = [sys.executable, "-X", "importtime", BIN / "etrace_start", name, *args]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     own = done.stderr.partition(" site\n")[2].splitlines()
     return {line.rpartition("|")[2].strip() for line in own if line.startswith("import time:")}

@@ -2,8 +2,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
 """Renames, hard links and exchanges -> uses of processes of their own.
 
-A move gives a content another name and adds nothing to it. So it is no use by the process that moves:
-what else that process has read is no input of the new name, and it has not read the file. A use of the
+A move gives a content another name and adds nothing to it. So it is not a use by the process that
+moves: what else that process has read does not count for the new name, and it has not read the file. A use of the
 old name that is open for writing goes on as one of the new name. What a trace calls a use of one moment
 is the move itself; a longer one is the process's own, which contains the move.
 """

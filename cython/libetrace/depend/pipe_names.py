@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image -> the pipes among its paths that are no files, and those that carry no data.
+"""An image -> the pipes among its paths that are not files, and those that carry no data.
 
-The ends of a pipe without a name are followed by descriptor (libetrace.trace.pipes), by whatever name
-they are opened again. A jobserver passes tokens: it is the FIFO that make 4.4 hands on, or one that
-several executions have opened for reading and writing.
+The ends of a pipe without a name are followed by descriptor (libetrace.trace.pipes), by whatever
+name they are opened again. A jobserver passes tokens: it is the FIFO that make 4.4 hands on, or one
+that several executions have opened for reading and writing.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ Links = tuple["array[int]", "array[int]", "array[int]", "array[int]"]
 def find_links(image: Image) -> Links:
     """Return the symbolic links that were made: `path` stands for `target`, rows of `paths`.
 
-    A target is looked for by its text, from the directory of the link. It is -1 when nothing opened,
-    wrote or executed it.
+    A target is looked for by its text, from the directory of the link. It is -1 when nothing
+    opened, wrote or executed it.
     """
     columns: Links = (array("I"), array("I"), array("q"), array("q"))
     if "changes" in image.tables:

@@ -5,7 +5,7 @@
 The rules of time: a write depends on what its process read from before it ended, a read on the
 writes that began before it ended, unless what they wrote was gone by then (uses.pyx): a path is as
 many nodes as it had contents. Nothing later than the walk's own limit counts: what a writer did after
-the data on the way were read is no input. What waits with the greatest limit is visited first, so that
+the data on the way were read does not count. What waits with the greatest limit is visited first, so that
 each use is met with the greatest limit that it can have. With lists in order of time what counts is
 always the beginning of a list: a walk keeps for each path and process how much of its list is done,
 and looks at each use once: the cost is the number of uses reached. The items stay, and are the proof

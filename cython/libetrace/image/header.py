@@ -276,9 +276,7 @@ def _leave_out_graph(raw: dict[str, Any], schema: int) -> None:
     if schema < GRAPH_SCHEMA and isinstance(tables, list):
         old = group_names("graph")
         raw["tables"] = [
-            table
-            for table in tables
-            if not isinstance(table, dict) or table.get("name") not in old
+            table for table in tables if not isinstance(table, dict) or table.get("name") not in old
         ]
 
 

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 #: a database is at least this old, and this many times what it took, when it is made again
 LEAST_S, SHARE = 1.0, 2.0
-CAS = "import sys; from etrace.cli.main import cas; sys.exit(cas(sys.argv[1:]))"
+#: isolated, a Python of its own has the same packages
+CAS = (
+    f"import sys; sys.path[:] = {sys.path!r};"
+    " from etrace.cli.main import cas; sys.exit(cas(sys.argv[1:]))"
+)
 
 
 class Live:
@@ -89,7 +93,7 @@ class Live:
 async def _cas(folder: Path, *words: str) -> bool:
     """Run a command of `cas` in a folder; return whether it made what it makes."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-P", "-c", CAS, *words, cwd=folder, stdin=asyncio.subprocess.DEVNULL,
+        sys.executable, "-I", "-c", CAS, *words, cwd=folder, stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip
     try:

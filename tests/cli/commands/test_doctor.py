@@ -62,7 +62,8 @@ def test_a_strangers_distribution_of_this_name_is_warned_of(tmp_path: Path) -> N
     metadata.parent.mkdir()
     metadata.write_text("Metadata-Version: 2.1\nName: etrace\nVersion: 88.0\n")
     done = subprocess.run(
-        [ETRACE, "doctor"], env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        [sys.executable, f"{ETRACE}_start", "etrace", "doctor"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0
