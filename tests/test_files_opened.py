@@ -90,6 +90,7 @@ LISTED = {
     "etrace/origin/rpm.py": (1, SQLITE),
     "etrace/parse/inputs.py": (3, NAMED),
     "etrace/parse/unpacking.py": (2, NAMED),
+    "etrace/query/diagnosis.py": (1, PROGRAM),
     "etrace/render.py": (2, PROGRAM),
     "etrace/report/page.py": (1, PROGRAM),
     "etrace/sandbox/programs.py": (1, TRUSTED),

@@ -216,7 +216,7 @@ class Form:
             end = match.end()
             at = end + (self.quoting == "lines")  # a line's end belongs to it
 
-    def chosen_by(self, words: Sequence[bytes]) -> Form:
+    def with_options(self, words: Sequence[bytes]) -> Form:
         """Return the form that the last option for it chooses, else this one."""
         if not self.chosen:
             return self
@@ -314,7 +314,7 @@ def naming_of(argv: Sequence[bytes], tool: Tool | None, *, is_windows: bool) -> 
     if tool is None or tool.kind == "launcher":
         tool = named_tool(tools.load(), argv)
     naming = _naming(tool, is_windows and quotes_as_windows(argv[0]))
-    form = naming.form.chosen_by(argv)
+    form = naming.form.with_options(argv)
     return naming if form is naming.form else Naming(form, naming.separate, naming.joined)
 
 

@@ -53,9 +53,9 @@ from etrace.spec.path_style import is_windows_path, program_name
 
 KINDS = ("compiler", "linker", "archiver", "launcher", "runner")
 RUNNER = "runner"
-CROSS, RESPONSE, SERVER = "cross", "response", "server"
+CROSS, RESPONSE = "cross", "response"
 #: tables that describe no tool
-OTHERS = frozenset((CROSS, RESPONSE, SERVER))
+OTHERS = frozenset((CROSS, RESPONSE))
 VERSION = re.compile(rb"-\d+(?:\.\d+)*$")
 
 
@@ -100,8 +100,6 @@ class Tools:
         self._raw = {name: table for name, table in {**users, **raw}.items() if name not in OTHERS}
         #: forms of response files by name, see responses.toml
         self.responses: Mapping[str, Mapping[str, Any]] = raw.get(RESPONSE, {})
-        #: programs that compile for others by name, see servers.toml
-        self.servers: Mapping[str, Mapping[str, Any]] = raw.get(SERVER, {})
         self._tools = {name: self._tool(name) for name in self._raw}
         self._names: dict[bytes, Tool] = {}
         self._globs: list[tuple[re.Pattern[bytes], Tool]] = []

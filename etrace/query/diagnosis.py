@@ -13,10 +13,12 @@ traced process, or nothing was compiled below the client of a build server: serv
 from __future__ import annotations
 
 import os
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from posixpath import basename, dirname, splitext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from etrace.compilers.tools import Tool
     from etrace.postprocess.compilations.traced_files import TracedFiles
 
+_SERVERS = Path(__file__).with_name("servers.toml")
 #: what compilers write; .p and .asm are Pascal's and sdcc's
 OBJECTS = frozenset(os.fsencode(each) for each in (*listed(OBJECT), ".axf", ".rel", ".p", ".asm"))
 
@@ -179,10 +182,10 @@ class _Servers:
             return
         table, status = self._image["compilations"], self._image["executions"]["status"]
         for at, row in enumerate(table["execution"]):
-            tool = self._known.tool(row)
-            if tool is None or tool.kind != "launcher" or status[row] not in (0, NONE):
+            if table.span("objects.start", at) or status[row] not in (0, NONE):
                 continue
-            if not table.span("objects.start", at) and not self._is_made(row, tool):
+            tool = self._known.tool(row)
+            if tool is not None and tool.kind == "launcher" and not self._is_made(row, tool):
                 server = self._server(tool.name, self._known.binary(row))
                 title = (server or {}).get("title", tool.name).encode()
                 self._found.elsewhere[title] += len(table.span("files.start", at))
@@ -303,9 +306,7 @@ class _Tools:
     @cached_property
     def servers(self) -> Sequence[Mapping[str, Any]]:
         """The tables of servers.toml."""
-        from etrace.compilers import tools
-
-        return list(tools.load().servers.values())
+        return list(tomllib.loads(_SERVERS.read_text()).values())
 
     def argv(self, row: int) -> list[bytes]:
         """Return the arguments of an execution."""

@@ -58,7 +58,7 @@ def test_an_image_has_the_columns_of_the_schema(lua: tuple[bytes, Image]) -> Non
     _, image = lua
     found = [(t.name, c, i.dtype) for t in image.tables.values() for c, i in t.infos.items()]
     assert found == [(t, c, schema.dtype) for t, c, schema in COLUMNS if t in image.tables]
-    assert list(image.tables) == [*TABLES, "open_uses"]
+    assert list(image.tables) == [*TABLES, "open_uses", "fork_times"]
 
 
 def test_strings_and_paths_are_found_by_their_bytes(lua: tuple[bytes, Image]) -> None:
