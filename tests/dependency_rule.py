@@ -11,8 +11,8 @@ import os
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 
@@ -20,8 +20,9 @@ from libetrace.depend.configuration import Config, Rules
 from libetrace.image.file import Image
 
 TYPE, FIFO, LINK, CHARACTER, SOCKET = 0x7C, 0x44, 0x68, 0x48, 0x70
-SYMLINKED, AWAY, BEGUN = 4, 5, 6
+RENAMED, LINKED, SYMLINKED, AWAY, BEGUN, EXCHANGED = 2, 3, 4, 5, 6, 7
 FOREVER = float("inf")
+UNNAMED = re.compile(r"(/proc/[^/]+/fd/)?pipe:\[?[0-9]+\]?")
 
 
 class Rule:
@@ -31,7 +32,7 @@ class Rule:
         self.image, self.config, self.rules = image, config, rules
         self.paths = [os.fsdecode(image.path_string(row)) for row in range(image["paths"].n_rows)]
         self.row = {path: row for row, path in enumerate(self.paths)}
-        self.links = list(self._links())
+        self.links = list(self._symlinks())
         self.first = self._first_stamp()
         self.build = self._build()
 
@@ -74,7 +75,7 @@ class Rule:
         return not _matches(name, self.config.module_dependencies_exclude_with_pipes)
 
     def _excluded(self, general: list[str]) -> set[int]:
-        """Return executions, then, in the order of links, their processes' pseudo ones."""
+        """Return the executions that a pattern leaves out."""
         own = [os.fsdecode(glob) for glob in self.rules.exclude_commands]
         for number in self.rules.command_numbers:
             own.append(os.fsdecode(self.image.string(self.image["patterns"]["string"][number])))
@@ -89,7 +90,7 @@ class Rule:
             is_own = bool(own) and _matches(command, own) != self.rules.negate
             if is_own or _matches(command, general):
                 out.add(row)
-        return out | {n + i for i, link in enumerate(self.links) if link[1] in out}
+        return out
 
     def _command(self, row: int) -> str:
         arguments = self.image["arguments"]["string"]
@@ -99,47 +100,54 @@ class Rule:
     # ---- uses ----
 
     def _build(self) -> Build:
-        uses = [*self._opens(), *self._inherited()]
-        written = {use.path for use in uses if use.writes}
+        opened = list(self._opens())
+        uses = [*opened, *self._inherited()]
+        written = self._written()
         executions = self.image["executions"]
         for row, path in enumerate(executions["binary"]):
             if path >= 0 and (self.rules.all_programs or path in written):
                 uses.append(Use(path, row, self._start(row), self._start(row), True, False))
         last = max((use.end for use in uses), default=0)
-        for i, (path, _, target, time) in enumerate(self.links):
-            own = executions.n_rows + i
-            uses.append(Use(path, own, time, time, False, True))
-            uses.append(Use(target, own, time, max(last, time), True, False, FOREVER))
+        moves, links = list(self._moves(opened)), self.links
+        held = [use for use in uses if use.writes]
+        names = {(name.execution, name.new, name.time) for name in [*moves, *links]}
+        sources = {(move.execution, move.old, move.then) for move in moves if not move.exchanges}
+        uses = list(without_moves(uses, names, sources))
+        uses += moved(moves, held)
+        uses += symlinked(links, last)
         pipes = [
             (writer, self.image["pipe_readers"]["execution"][i])
             for writer in range(executions.n_rows)
             for i in executions.span("readers.start", writer)
         ]
-        return Build(uses, self._processes(), pipes, list(self._ends()))
+        ends = list(self._ends())
+        return Build(uses, self._processes(), pipes, ends, self._forks(), self._execs())
+
+    def _written(self) -> set[int]:
+        """Return the paths that the build wrote, so that their execution reads them."""
+        opens, inherited = self.image["opens"], self.image["inherited"]
+        pairs = [*zip(opens["path"], opens["mode"], strict=True)]
+        found = {path for path, mode in pairs if mode & 3 and not self._is_device(path)}
+        pairs = [*zip(inherited["path"], inherited["mode"], strict=True)]
+        return found | {path for path, mode in pairs if mode & 3}
 
     def _opens(self) -> Iterator[Use]:
-        opens, changes = self.image["opens"], self.image["changes"]
-        begun = {
-            row: time
-            for row, kind, time in zip(
-                changes["open"], changes["kind"], changes["time_ns"], strict=True
-            )
-            if kind == BEGUN
-        }
+        opens, tokens = self.image["opens"], self._tokens()
+        begun = {row: time for row, kind, time, _ in self._changes() if kind == BEGUN}
         several = self._several()
         for row in range(opens.n_rows):
-            path, execution, access = (
-                opens["path"][row],
-                opens["execution"][row],
-                opens["mode"][row] & 3,
-            )
-            begin, until = opens["open_ns"][row], opens["until_ns"][row]
+            path, execution = opens["path"][row], opens["execution"][row]
+            if path in tokens:
+                continue
+            begin, until = max(opens["open_ns"][row], 0), opens["until_ns"][row]
             end = max(begin, opens["close_ns"][row])
             end = max(end, until if until >= 0 else self._end(execution))
-            one = min(begin, begun.get(row, begin)), end, access
+            one = min(begin, begun.get(row, begin)), end, opens["mode"][row] & 3
+            is_own_name = opens["original"][row] == self.image["paths"]["string"][path]
             for since, until_end, way in several.get(row, [one]):
                 writes = way != 0 and not self._is_device(path)
-                yield Use(path, execution, since, until_end, way != 1, writes)
+                use = Use(path, execution, since, until_end, way != 1, writes)
+                yield replace(use, is_own_name=is_own_name)
 
     def _several(self) -> dict[int, list[tuple[int, int, int]]]:
         """Return the uses of the opens that had several."""
@@ -152,33 +160,114 @@ class Rule:
         return found
 
     def _inherited(self) -> Iterator[Use]:
+        """Yield what descriptor 0 reads, and what 1 and 2 write, as far as they may."""
         table = self.image["inherited"]
-        columns = (table["path"], table["execution"], table["mode"])
-        for path, row, mode in zip(*columns, strict=True):
-            since = -FOREVER
-            yield Use(path, row, self._start(row), self._end(row), mode != 1, mode != 0, since)
+        columns = (table["path"], table["execution"], table["descriptor"], table["mode"])
+        for path, row, descriptor, mode in zip(*columns, strict=True):
+            reads = descriptor == 0 and mode != 1
+            writes = descriptor != 0 and mode != 0
+            if reads or writes:
+                yield Use(path, row, self._start(row), self._end(row), reads, writes, -FOREVER)
 
-    def _links(self) -> Iterator[tuple[int, int, int, int]]:
-        """Yield (path, execution, target, time) of symbolic links whose targets were used."""
-        changes, opens = self.image["changes"], self.image["opens"]
-        columns = (changes["open"], changes["kind"], changes["time_ns"], changes["name"])
-        for row, kind, time, name in zip(*columns, strict=True):
-            if kind != SYMLINKED or name < 0:
+    def _changes(self) -> Iterator[tuple[int, int, int, int]]:
+        """Yield (open, kind, time, name) of every change."""
+        table = self.image["changes"]
+        yield from zip(table["open"], table["kind"], table["time_ns"], table["name"], strict=True)
+
+    def _tokens(self) -> set[int]:
+        """Return pipes without a name, and FIFOs that are jobservers."""
+        ways: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        opens = self.image["opens"]
+        for path, row, mode in zip(opens["path"], opens["execution"], opens["mode"], strict=True):
+            ways[path, row] |= {0, 1} if mode & 3 == 2 else {mode & 3}
+        both = [path for (path, _), found in ways.items() if found == {0, 1}]
+        named = set(self._named_jobservers())
+        found = set()
+        for path, name in enumerate(self.paths):
+            is_fifo = self.image["paths"]["mode"][path] & TYPE == FIFO
+            is_shared = is_fifo and both.count(path) > 1
+            is_make = re.search(r"/GMfifo[0-9]+$", name) is not None
+            if is_shared or is_make or name in named or UNNAMED.fullmatch(name):
+                found.add(path)
+        return found
+
+    def _named_jobservers(self) -> Iterator[str]:
+        """Yield the FIFOs in the variables that a make hands on."""
+        for string in self.image["environment"]["string"]:
+            name, _, value = os.fsdecode(self.image.string(string)).partition("=")
+            if name in ("MAKEFLAGS", "MFLAGS", "CARGO_MAKEFLAGS"):
+                yield from re.findall(r"--jobserver-(?:auth|fds)=fifo:(\S+)", value)
+
+    def _moves(self, opened: Sequence[Use]) -> Iterator[Move]:
+        """Yield renames, links, and both halves of exchanges."""
+        opens = self.image["opens"]
+        for row, kind, time, name in self._changes():
+            if kind not in (RENAMED, LINKED, EXCHANGED) or name < 0:
                 continue
-            path = opens["path"][row]
-            here = posixpath.dirname(self.paths[path])
-            text = posixpath.join(here, os.fsdecode(self.image.string(name)))
-            target = self.row.get(posixpath.normpath(text), path)
-            if target != path:
-                yield path, opens["execution"][row], target, time
+            execution, new = opens["execution"][row], opens["path"][row]
+            old = self.row.get(os.fsdecode(self.image.string(name)))
+            if old is None:
+                continue
+            if kind == EXCHANGED:
+                then = time - 1  # each half reads before the other writes
+            elif kind == RENAMED:
+                then = max((t for t in self._gone(execution, old) if t <= time), default=time)
+            else:
+                then = _time_of_source(opened, execution, old, time)
+            yield Move(execution, old, new, time, then, kind == EXCHANGED)
+
+    def _gone(self, execution: int, path: int) -> Iterator[int]:
+        opens = self.image["opens"]
+        for row, kind, time, _ in self._changes():
+            if kind == AWAY and (opens["execution"][row], opens["path"][row]) == (execution, path):
+                yield time
+
+    def _symlinks(self) -> Iterator[Link]:
+        """Yield every name that a symbolic link had: those it was moved to are links, too."""
+        found = [
+            (self.image["opens"]["path"][row], name, self.image["opens"]["execution"][row], time)
+            for row, kind, time, name in self._changes()
+            if kind == SYMLINKED
+        ]
+        while found:
+            path, name, execution, time = found.pop()
+            later = sorted(end for end in self._given(path) if end[0] > time)
+            end, kind, _ = later[0] if later else (FOREVER, BEGUN, 0)
+            yield Link(execution, path, self._target(path, name), time, end)
+            for then, move, new, by in sorted(self._taken(path)):
+                is_kept = move == LINKED and time < then < end
+                is_gone = then >= end and (kind, move) in ((AWAY, RENAMED), (EXCHANGED, EXCHANGED))
+                if is_kept or is_gone:
+                    found.append((new, name, by, then))
+                if then >= end:
+                    break
+
+    def _given(self, path: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (time, kind, row) of what made a name stand for another file, or for none."""
+        for row, kind, time, _ in self._changes():
+            if self.image["opens"]["path"][row] == path and kind != BEGUN:
+                yield time, kind, row
+
+    def _taken(self, path: int) -> Iterator[tuple[int, int, int, int]]:
+        """Yield (time, kind, new name, execution) of the moves of a name."""
+        for row, kind, time, name in self._changes():
+            is_move = kind in (RENAMED, LINKED, EXCHANGED) and name >= 0
+            if is_move and self.paths[path] == os.fsdecode(self.image.string(name)):
+                opens = self.image["opens"]
+                yield time, kind, opens["path"][row], opens["execution"][row]
+
+    def _target(self, link: int, name: int) -> int | None:
+        if name < 0:
+            return None
+        here = posixpath.dirname(self.paths[link])
+        text = posixpath.join(here, os.fsdecode(self.image.string(name)))
+        return self.row.get(posixpath.normpath(text))
 
     def _ends(self) -> Iterator[End]:
-        changes, opens = self.image["changes"], self.image["opens"]
-        columns = (changes["open"], changes["kind"], changes["time_ns"])
-        for row, kind, time in zip(*columns, strict=True):
-            path = opens["path"][row]
-            if kind < BEGUN and self.image["paths"]["mode"][path] & TYPE != FIFO:
-                yield End(path, time, kind == AWAY)
+        for row, kind, time, _ in self._changes():
+            path = self.image["opens"]["path"][row]
+            if kind != BEGUN and self.image["paths"]["mode"][path] & TYPE != FIFO:
+                yield End(path, time, kind in (AWAY, EXCHANGED))
 
     def _is_device(self, path: int) -> bool:
         kind = self.image["paths"]["mode"][path] & TYPE
@@ -212,7 +301,40 @@ class Rule:
         if self.rules.is_wrapped:
             wrappers = self.image["wrappers"]["execution"]
             joined += [(row, shell) for row, shell in enumerate(wrappers) if shell >= 0]
-        return groups(n + len(self.links), joined)
+        return groups(n, joined)
+
+    def _execs(self) -> dict[int, int]:
+        """Return when those processes executed that had not before, by their execution."""
+        executions = self.image["executions"]
+        upid = executions["upid"]
+        return {
+            row: self._start(row + 1)
+            for row in range(executions.n_rows - 1)
+            if executions["index"][row] == 0 and upid[row] == upid[row + 1]
+        }
+
+    def _forks(self) -> list[Fork]:
+        executions, children = self.image["executions"], self.image["children"]
+        times = {}
+        if "fork_times" in self.image.tables:
+            columns = children["execution"], self.image["fork_times"]["time_ns"]
+            times = {child: time for child, time in zip(*columns, strict=True) if time >= 0}
+        return [
+            Fork(parent, row, min(times.get(row, FOREVER), self._start(row)))
+            for row, parent in enumerate(executions["parent"])
+            if parent >= 0 and executions["index"][row] == 0
+        ]
+
+
+def _time_of_source(opened: Sequence[Use], execution: int, path: int, time: int) -> int:
+    """Return when a link read the old name: the moment of its own half, if that was kept."""
+    own = [
+        use
+        for use in opened
+        if (use.execution, use.path) == (execution, path) and use.is_own_name and use.begin <= time
+    ]
+    last = max(own, key=lambda use: use.begin, default=None)
+    return last.begin if last and last.begin == last.end else time
 
 
 def _matches(text: str, globs: Iterable[str]) -> bool:
@@ -239,6 +361,40 @@ class Use:
     reads: bool
     writes: bool
     since: float | None = None  # when a read began, if not at `begin`
+    owner: Hashable = None  # what used it, if not the process of the execution
+    is_own_name: bool = True  # not opened through a symbolic link
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A rename, a hard link, or half of an exchange."""
+
+    execution: int
+    old: int
+    new: int
+    time: int
+    then: int  # when it read the old name
+    exchanges: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A name of a symbolic link, until the name was given to something else."""
+
+    execution: int
+    new: int
+    target: int | None
+    time: int
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """The first execution of a process, and the one that forked it before it did anything."""
+
+    parent: int
+    child: int
+    time: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,29 +406,122 @@ class End:
     is_away: bool
 
 
+def without_moves(
+    uses: Iterable[Use],
+    names: Collection[tuple[int, int, int]],
+    sources: Collection[tuple[int, int, int]],
+) -> Iterator[Use]:
+    """Yield uses without what moves and symbolic links did: the moments at their two names."""
+    for use in uses:
+        at = use.execution, use.path, use.begin
+        is_moment = use.is_own_name and use.begin == use.end
+        if is_moment and at in names:
+            continue
+        if is_moment and at in sources:
+            use = replace(use, reads=False)
+        yield use
+
+
+def moved(moves: Sequence[Move], held: Sequence[Use]) -> Iterator[Use]:
+    """Yield the uses by moves, and what goes on under the new name of what was held open."""
+    for number, move in enumerate(moves):
+        owner = ("move", number)
+        yield Use(move.old, move.execution, move.then, move.then, True, False, owner=owner)
+        yield Use(move.new, move.execution, move.time, move.time, False, True, owner=owner)
+    for use in held:
+        yield from carried(use, moves)
+
+
+def carried(use: Use, moves: Sequence[Move]) -> Iterator[Use]:
+    """Yield the writes of other names by which files went that a use held open.
+
+    A use may be of several files of one name, one after the other: so every move of it counts.
+    """
+    waiting, known = [(use.path, use.begin)], set[tuple[int, int]]()
+    while waiting:
+        path, since = waiting.pop()
+        for move in moves:
+            went = move.new, move.time
+            if move.old == path and since < move.time < use.end and went not in known:
+                known.add(went)
+                waiting.append(went)
+                yield replace(use, path=move.new, begin=move.time, reads=False)
+
+
+def symlinked(links: Sequence[Link], last: int) -> Iterator[Use]:
+    """Yield the uses of symbolic links: each is a process of its own.
+
+    It writes its name until something else gets that, and reads its target as long as the trace
+    lasts.
+    """
+    for number, link in enumerate(links):
+        if link.target == link.new:
+            continue
+        end = max(link.time, int(min(last, link.end - 1)))
+        own = Use(link.new, link.execution, link.time, end, False, True)
+        own = replace(own, owner=("link", number))
+        yield own
+        if link.target is not None:
+            reads = replace(own, path=link.target, reads=True, writes=False)
+            yield replace(reads, end=max(link.time, last), since=FOREVER)
+
+
 @dataclass(frozen=True)
 class Build:
-    """`process_of` gives the process of each execution; a pipe goes from writer to reader."""
+    """`process_of` gives the process of each execution; a pipe goes from writer to reader.
+
+    `execs` has the first executions of those processes that executed a program later, and when:
+    what they did before is their own, and that of a node of memory, which alone has a parent.
+    """
 
     uses: Sequence[Use]
     process_of: Sequence[int]
     pipes: Sequence[tuple[int, int]]
     ends: Sequence[End] = ()
+    forks: Sequence[Fork] = ()
+    execs: Mapping[int, int] = field(default_factory=dict)
+
+    def process(self, execution: int) -> Hashable:
+        """Return the node of the process of an execution."""
+        return "process", self.process_of[execution]
+
+    def memory(self, execution: int) -> Hashable:
+        """Return the node of what an execution has in memory."""
+        return ("memory", execution) if execution in self.execs else self.process(execution)
+
+    def readers(self, execution: int) -> set[Hashable]:
+        """Return the nodes of what an execution reads."""
+        return {self.process(execution), self.memory(execution)}
 
     @cached_property
-    def of_path(self) -> Mapping[int, Sequence[Use]]:
-        """The uses of each path."""
-        out: defaultdict[int, list[Use]] = defaultdict(list)
+    def owned(self) -> Sequence[tuple[Hashable, Use]]:
+        """Every use with whose it is; some are of two."""
+        out: list[tuple[Hashable, Use]] = []
         for use in self.uses:
-            out[use.path].append(use)
+            if use.owner is not None:
+                out.append((use.owner, use))
+                continue
+            out.append((self.process(use.execution), use))
+            executed = self.execs.get(use.execution)
+            if executed is not None and use.begin < executed:
+                writes = use.writes and use.end < executed  # else they are the program's
+                out.append((self.memory(use.execution), replace(use, writes=writes)))
         return out
 
     @cached_property
-    def of_process(self) -> Mapping[int, Sequence[Use]]:
-        """The uses of each process."""
-        out: defaultdict[int, list[Use]] = defaultdict(list)
-        for use in self.uses:
-            out[self.process_of[use.execution]].append(use)
+    def of_path(self) -> Mapping[int, Sequence[tuple[Hashable, Use]]]:
+        """The uses of each path."""
+        out: defaultdict[int, list[tuple[Hashable, Use]]] = defaultdict(list)
+        for owner, use in self.owned:
+            out[use.path].append((owner, use))
+        return out
+
+    @cached_property
+    def of_process(self) -> Mapping[Hashable, Sequence[Use]]:
+        """The uses of each node."""
+        out: defaultdict[Hashable, list[Use]] = defaultdict(list)
+        for owner, use in self.owned:
+            out[owner].append(use)
         return out
 
     @cached_property
@@ -294,32 +543,31 @@ class Left:
     pipes: bool = True
 
 
-#: a process, and until when what it did counts
-State = tuple[int, float]
+#: whose, and until when what it did counts
+State = tuple[Hashable, float]
 
 
 def closure(build: Build, roots: Collection[int], left: Left) -> set[int]:
     """Return what the roots were made of, without the roots."""
-    done: dict[int, float] = {}  # process -> until when
+    done: dict[Hashable, float] = {}  # node -> until when
     listed: set[int] = set()
     waiting = [
         state
         for root in roots
-        for state in writers(build, root, last_content(build, root), float("inf"), left)
+        for state in writers(build, root, last_content(build, root), FOREVER, left)
     ]
     while waiting:
         state = waiting.pop()
-        process, until = state
-        if until <= done.get(process, float("-inf")):
+        node, until = state
+        if until <= done.get(node, -FOREVER):
             continue
-        done[process] = until
-        if left.pipes:
-            waiting += sources(build, state, left)
+        done[node] = until
+        waiting += sources(build, state, left)
         for use in reads(build, state, left):
             listed.add(use.path)
             if use.path not in left.stops:
-                end = use.end if left.ordered else float("inf")
-                waiting += writers(build, use.path, content_of(build, use), end, left)
+                limit = min(until, use.end) if left.ordered else FOREVER
+                waiting += writers(build, use.path, content_of(build, use), limit, left)
     return listed - set(roots)
 
 
@@ -332,20 +580,20 @@ def content_of(build: Build, use: Use) -> float:
             for end in build.ends_of.get(use.path, ())
             if (end.time < began if end.is_away else end.time <= began)
         ),
-        default=float("-inf"),
+        default=-FOREVER,
     )
 
 
 def last_content(build: Build, path: int) -> float:
     """Return since when there was what a path held last."""
-    writes = [use for use in build.of_path.get(path, ()) if use.writes]
+    writes = [use for _, use in build.of_path.get(path, ()) if use.writes]
     return max(
         (
             end.time
             for end in build.ends_of.get(path, ())
-            if any(end.time < w.begin if end.is_away else end.time <= w.end for w in writes)
+            if any(end.time <= (w.begin if end.is_away else w.end) for w in writes)
         ),
-        default=float("-inf"),
+        default=-FOREVER,
     )
 
 
@@ -354,26 +602,31 @@ def writers(build: Build, path: int, since: float, until: float, left: Left) -> 
 
     And until when what they read before counts.
     """
-    for use in build.of_path.get(path, ()):
+    for owner, use in build.of_path.get(path, ()):
         counts = use.writes and use.begin <= until and use.execution not in left.excluded
         if counts and (use.end >= since or not left.ordered):
-            yield build.process_of[use.execution], use.end if left.ordered else float("inf")
+            yield owner, min(until, use.end) if left.ordered else FOREVER
 
 
 def reads(build: Build, state: State, left: Left) -> Iterator[Use]:
     """Yield what a process read before some time."""
-    process, until = state
-    for use in build.of_process.get(process, ()):
+    node, until = state
+    for use in build.of_process.get(node, ()):
         if use.reads and use.begin <= until and use.execution not in left.excluded:
             yield use
 
 
 def sources(build: Build, state: State, left: Left) -> Iterator[State]:
-    """Yield who wrote to a pipe that a process read."""
-    process, until = state
-    for writer, reader in build.pipes:
-        if build.process_of[reader] == process and not {writer, reader} & set(left.excluded):
-            yield build.process_of[writer], until
+    """Yield who wrote to a pipe that a process read, and who forked it."""
+    node, until = state
+    excluded = set(left.excluded)
+    for writer, reader in build.pipes if left.pipes else ():
+        if node in build.readers(reader) and not {writer, reader} & excluded:
+            yield build.memory(writer), until
+    for fork in build.forks:
+        is_own = node == build.memory(fork.child) != build.memory(fork.parent)
+        if is_own and not {fork.child, fork.parent} & excluded:
+            yield build.memory(fork.parent), min(until, fork.time) if left.ordered else FOREVER
 
 
 def reverse(build: Build, n_paths: int, root: int, left: Left) -> set[int]:

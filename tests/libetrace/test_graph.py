@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
+import itertools
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import Any
 
 import dependency_rule
 import pytest
-from dependency_rule import Build, End, Left, Use
+from dependency_rule import Build, End, Fork, Left, Use
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from libetrace.depend.graph import Graph, GraphError
@@ -45,23 +48,49 @@ def table_of(name: str, columns: dict[str, Sequence[int]]) -> NewTable:
 
 def starts(rows: Sequence[int], n: int) -> list[int]:
     """Return the starts of n owners of which `rows` names one for each element, ascending."""
-    return [sum(row < owner for row in rows) for owner in range(n + 1)]
+    return [bisect.bisect_left(rows, owner) for owner in range(n + 1)]
 
 
-def columns_of(build: Build, n_paths: int, threads: Sequence[tuple[int, int]]) -> Columns:
-    """Lay a build out as columns: each execution is a upid of its own."""
+def columns_of(
+    build: Build,
+    n_paths: int,
+    threads: Sequence[tuple[int, int]] = (),
+    *,
+    indexes: Sequence[int] | None = None,
+    start_ns: Sequence[int] | None = None,
+) -> Columns:
+    """Lay a build out as columns: each execution is a upid of its own, unless `indexes` says else."""
     n = len(build.process_of)
-    pipes, forks = sorted(build.pipes), sorted(threads)
+    indexes = indexes or [0] * n
+    upids = list(itertools.accumulate(index == 0 for index in indexes))
+    parents = {fork.child: fork.parent for fork in build.forks}
+    stamps = {(fork.parent, fork.child): fork.time for fork in build.forks}
+    first = [row - index for row, index in enumerate(indexes)]
+    pipes = sorted(build.pipes)
+    children = sorted(
+        [
+            (*pair, CLONE_THREAD if pair in threads else 0, stamps.get(pair, NONE))
+            for pair in {*threads, *stamps}
+        ]
+    )
     return {
         "strings": {"start": [0] * (n_paths + 1), "bytes": []},
         "paths": {"string": list(range(n_paths))},
         "executions": {
-            "upid": list(range(1, n + 1)),
+            "upid": upids,
+            "index": indexes,
+            "start_ns": start_ns or [0] * n,
+            "parent": [parents.get(row, NONE) for row in first],
             "binary": [NONE] * n,
-            "children.start": starts([a for a, _ in forks], n),
+            "children.start": starts([parent for parent, *_ in children], n),
             "readers.start": starts([a for a, _ in pipes], n),
+            "opens.start": starts([use.execution for use in build.uses], n),
         },
-        "children": {"execution": [b for _, b in forks], "flags": [CLONE_THREAD] * len(forks)},
+        "children": {
+            "execution": [child for _, child, _, _ in children],
+            "flags": [flags for _, _, flags, _ in children],
+        },
+        "fork_times": {"time_ns": [time for *_, time in children]},
         "pipe_readers": {"execution": [b for _, b in pipes]},
         "opens": {
             "path": [use.path for use in build.uses],
@@ -71,7 +100,7 @@ def columns_of(build: Build, n_paths: int, threads: Sequence[tuple[int, int]]) -
             "until_ns": [use.end for use in build.uses],
             "mode": [2 if use.reads and use.writes else int(use.writes) for use in build.uses],
         },
-        "inherited": {"path": [], "execution": [], "mode": []},
+        "inherited": {"path": [], "execution": [], "descriptor": [], "mode": []},
         "changes": changes_of(build),
     }
 
@@ -125,7 +154,9 @@ def uses(draw: st.DrawFn) -> Use:
     )
 
 
-pairs = st.tuples(st.integers(0, MAX_EXECUTIONS - 1), st.integers(0, MAX_EXECUTIONS - 1))
+executions = st.integers(0, MAX_EXECUTIONS - 1)
+times = st.integers(0, MAX_TIME)
+pairs = st.tuples(executions, executions)
 lefts = st.builds(
     Left,
     stops=st.frozensets(st.integers(0, MAX_PATHS - 1), max_size=2),
@@ -154,28 +185,84 @@ class Case:
 
     uses: list[Use]
     pipes: list[tuple[int, int]]
-    threads: list[tuple[int, int]]
+    children: list[tuple[int, int, int, bool]]  # parent, child, stamp, whether it is a thread
+    executes: list[bool]  # whether an execution is the next one of the process before it
+    start_ns: list[int]
     left: Left
     roots: list[int]
     ends: list[End]
+
+    @property
+    def indexes(self) -> list[int]:
+        """The index of each execution in its process."""
+        found = [0]
+        for executes in self.executes:
+            found.append(found[-1] + 1 if executes else 0)
+        return found
+
+    @property
+    def threads(self) -> list[tuple[int, int]]:
+        """(creator, thread) of each thread; those of a process that executes end with that."""
+        executed = self.execs()
+        return [
+            (parent, child)
+            for parent, child, _, is_thread in self.children
+            if is_thread and self.indexes[child] == 0 and not {parent, child} & executed.keys()
+        ]
 
     def build(self) -> Build:
         """Return the build: no end is of a path that nothing used."""
         used = {use.path for use in self.uses}
         ends = [end for end in self.ends if end.path in used]
-        groups = dependency_rule.groups(MAX_EXECUTIONS, self.threads)
-        return Build(self.uses, groups, self.pipes, ends)
+        uses = sorted(self.uses, key=lambda use: use.execution)
+        same = [(row - 1, row) for row, index in enumerate(self.indexes) if index]
+        groups = dependency_rule.groups(MAX_EXECUTIONS, [*self.threads, *same])
+        began: defaultdict[int, list[int]] = defaultdict(lambda: [MAX_TIME])
+        for use in uses:
+            began[use.execution].append(use.begin)  # after the fork
+        forks = [
+            Fork(parent, child, min(time, self.first + self.start_ns[child], *began[child]))
+            for parent, child, time, _ in self.children
+            if self.indexes[child] == 0
+        ]
+        return Build(uses, groups, self.pipes, ends, forks, self.execs())
+
+    @property
+    def first(self) -> int:
+        """The stamp at which the trace began, from which starts count."""
+        since = [use.begin - self.start_ns[use.execution] for use in self.uses if use.begin]
+        return max(min(since, default=0), 0)
+
+    def execs(self) -> dict[int, int]:
+        """Return when the processes executed that had not before."""
+        return {
+            row - 1: self.first + self.start_ns[row]
+            for row, index in enumerate(self.indexes)
+            if index == 1
+        }
+
+    def columns(self) -> Columns:
+        """Return the tables of the build."""
+        return columns_of(
+            self.build(), MAX_PATHS, self.threads, indexes=self.indexes, start_ns=self.start_ns
+        )
 
 
 cases = st.builds(
     Case,
     uses=st.lists(uses(), max_size=14),
     pipes=st.lists(pairs, max_size=3, unique=True),
-    threads=st.lists(pairs, max_size=2, unique=True),
+    children=st.lists(
+        st.tuples(executions, executions, times, st.booleans()),
+        max_size=4,
+        unique_by=lambda child: child[1],
+    ),
+    executes=st.lists(st.booleans(), min_size=MAX_EXECUTIONS - 1, max_size=MAX_EXECUTIONS - 1),
+    start_ns=st.lists(times, min_size=MAX_EXECUTIONS, max_size=MAX_EXECUTIONS),
     left=lefts,
     roots=st.lists(st.integers(0, MAX_PATHS - 1), min_size=1, max_size=2, unique=True),
     ends=st.lists(
-        st.builds(End, st.integers(0, MAX_PATHS - 1), st.integers(0, MAX_TIME), st.booleans()),
+        st.builds(End, st.integers(0, MAX_PATHS - 1), times, st.booleans()),
         max_size=6,
     ),
 )
@@ -184,9 +271,8 @@ cases = st.builds(
 @settings(max_examples=400, deadline=None)
 @given(cases)
 def test_it_finds_what_the_definition_says(images: Images, case: Case) -> None:
-    threads, left, roots = case.threads, case.left, case.roots
-    build = case.build()
-    image = images.make(columns_of(build, MAX_PATHS, threads))
+    left, roots, build = case.left, case.roots, case.build()
+    image = images.make(case.columns())
     graph, backwards = Graph(image), Graph(image, reverse=True)
     assert [graph.process_of_execution(e) for e in range(MAX_EXECUTIONS)] == build.process_of
     found = graph.closure(roots, **rules(left))
@@ -197,34 +283,64 @@ def test_it_finds_what_the_definition_says(images: Images, case: Case) -> None:
         assert list(graph.closure([root], **rules(left)).paths) == sorted(own)
     reached = backwards.closure(roots[:1], **rules(left))
     assert list(reached.paths) == sorted(dependency_rule.reverse(build, MAX_PATHS, roots[0], left))
+    nearest = graph.closure(roots, **rules(left), nearest=True)
+    assert set(nearest.paths) >= set(found.paths)
     for path in found.paths:
-        assert_is_a_chain(build, left, found.chain(path), path)
+        chain = found.chain(path)
+        assert_is_a_chain(build, left, Proof(graph, image), chain, path)
+        assert len(nearest.chain(path)) <= len(chain)
+        assert not left.ordered or found.is_in_time(chain)
 
 
-def assert_is_a_chain(build: Build, left: Left, chain: list[Any], path: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Rows of a graph -> uses: those of opens come first, copies of them later."""
+
+    graph: Graph
+    image: Image
+
+    def use(self, build: Build, row: int) -> tuple[set[Any], Use]:
+        """Return the nodes that a use may be of, and the use."""
+        if row < len(build.uses):
+            use = build.uses[row]
+            return {build.process(use.execution)}, use
+        path, execution = self.graph.use(row)
+        others = build_graph(self.image)
+        kind = others["graph_others"]["kind"][row - len(build.uses)]
+        begin, end = (others["graph_uses"][name][row] for name in ("begin_ns", "end_ns"))
+        use = Use(path, execution, begin, end, bool(kind & 1), bool(kind & 2))
+        assert (build.memory(execution), use) in build.owned
+        return {build.memory(execution)}, use
+
+
+def assert_is_a_chain(build: Build, left: Left, proof: Proof, chain: list[Any], path: int) -> None:
     """Each step follows from the one before by the definition."""
     kind, at = chain[0]
     assert kind == "root"
-    until, process = float("inf"), -1
+    until, nodes = float("inf"), set[Any]()
     since = dependency_rule.last_content(build, at)
     for step in chain[1:]:
         match step:
             case ("enter", execution, row):
-                use = build.uses[row]
+                nodes, use = proof.use(build, row)
                 assert (use.path, use.execution, use.writes) == (at, execution, True)
                 assert use.begin <= until
                 assert use.end >= since or not left.ordered
-                process, until = build.process_of[execution], use.end
+                until = min(until, use.end)
             case ("pipe", own, other):
                 assert (other, own) in build.pipes
-                assert build.process_of[own] == process
-                process = build.process_of[other]
+                assert nodes & build.readers(own)
+                nodes = {build.memory(other)}
+            case ("fork", own, other, time):
+                assert Fork(other, own, time) in build.forks
+                assert nodes == {build.memory(own)} != {build.memory(other)}
+                nodes, until = {build.memory(other)}, min(until, time)
             case ("leave", execution, row, at):
-                use = build.uses[row]
+                own_nodes, use = proof.use(build, row)
                 assert (use.path, use.execution, use.reads) == (at, execution, True)
-                assert build.process_of[execution] == process
+                assert nodes == own_nodes
                 assert use.begin <= until
-                until, since = use.end, dependency_rule.content_of(build, use)
+                until, since = min(until, use.end), dependency_rule.content_of(build, use)
         if not left.ordered:
             until = float("inf")
     assert at == path
@@ -269,7 +385,7 @@ def test_a_row_that_does_not_exist_is_an_error(
     images: Images, table: str, column: str, value: int
 ) -> None:
     columns = columns_of(SMALL, 2, [(0, 1)])
-    columns["inherited"] = {"path": [0], "execution": [1], "mode": [0]}
+    columns["inherited"] = {"path": [0], "execution": [1], "descriptor": [0], "mode": [0]}
     columns["wrappers"] = {"execution": [NONE, 0]}
     assert Graph(images.make(columns), wrapped=True).n_processes == 1
     damaged(table, column, value)(columns)
@@ -314,7 +430,6 @@ def test_a_chain_of_a_hundred_thousand_steps_needs_no_recursion(images: Images) 
     ]
     build = Build(made, list(range(n)), [])
     columns = columns_of(build, n + 1, [])
-    columns["executions"]["children.start"] = columns["executions"]["readers.start"] = [0] * (n + 1)
     closure = Graph(images.make(columns)).closure([0])
     assert list(closure.paths) == list(range(1, n + 1))
     assert len(closure.chain(n)) == 2 * n + 1
@@ -330,7 +445,7 @@ GRAPH_COLUMNS = [
 def stored(images: Images) -> Image:
     """Return an image of a build with pipes, ends and inherited descriptors, its graph in it."""
     columns = columns_of(SMALL, 2, [(0, 1)])
-    columns["inherited"] = {"path": [0], "execution": [1], "mode": [0]}
+    columns["inherited"] = {"path": [0], "execution": [1], "descriptor": [0], "mode": [0]}
     image = images.make(columns)
     graph = build_graph(image)
     tables = [

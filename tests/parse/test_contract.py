@@ -46,7 +46,7 @@ def test_a_process_that_forks_and_executes_has_its_whole_entries(run: Parse) -> 
     parent = {"p": SHELL, "x": 0}
     assert run(t).entries == [
         {
-            **root, "c": [{"p": LEFT, "f": 17}], "r": {"p": -1, "x": 0}, "i": [], "h": [],
+            **root, "c": [{"p": LEFT, "f": 17, "t": T0 + 1000}], "r": {"p": -1, "x": 0}, "i": [], "h": [],
             "u": [{"c": 1, "t": 0}, {"c": 3, "t": 9000}], "!": 139, "o": [],
         },
         {**before, "c": [], "r": parent, "i": [], "h": [], "u": [], "o": []},
@@ -111,15 +111,15 @@ def test_the_first_claim_of_a_child_counts_and_the_second_is_a_problem(run: Pars
     products = run(t)
     assert column(products, "r")[OTHER, 0] == {"p": LEFT, "x": 0}
     assert column(products, "c") == {
-        (LEFT, 0): [{"p": OTHER, "f": 0}],
+        (LEFT, 0): [{"p": OTHER, "f": 0, "t": T0}],
         (OTHER, 0): [],
     }
     assert products.has_problems
 
 
 def test_a_child_without_events_is_a_child_but_no_entry(run: Parse) -> None:
-    products = run(TraceBuilder().fork(SHELL, LEFT))
-    assert column(products, "c") == {(SHELL, 0): [{"p": LEFT, "f": 0}]}
+    products = run(TraceBuilder().at(T0).fork(SHELL, LEFT))
+    assert column(products, "c") == {(SHELL, 0): [{"p": LEFT, "f": 0, "t": T0}]}
     assert not products.has_problems
 
 
@@ -207,8 +207,16 @@ def test_names_that_come_and_go_are_reported(run: Parse) -> None:
 
 
 def test_names_that_stay_are_not_reported_as_gone(run: Parse) -> None:
-    t = TraceBuilder().rename(SHELL, "/w/a", "/w/b", RENAME_EXCHANGE).rename(SHELL, "/w/c", "/w/c")
-    assert [file.get("t") for file in files(run(t), SHELL)] == [None, None, None]
+    t = TraceBuilder().rename(SHELL, "/w/a", "/w/a", RENAME_EXCHANGE).rename(SHELL, "/w/c", "/w/c")
+    assert [file.get("t") for file in files(run(t), SHELL)] == [None, None]
+
+
+def test_names_that_change_their_files_are_reported_at_one_time(run: Parse) -> None:
+    t = TraceBuilder().at(T0).rename(SHELL, "/w/a", "/w/b", RENAME_EXCHANGE)
+    assert {file["p"]: (file["b"], file["m"] & 3, file["t"]) for file in files(run(t), SHELL)} == {
+        "/w/a": (T0 + 1000, 2, [{"k": "x", "t": T0 + 1000, "n": "/w/b"}]),
+        "/w/b": (T0 + 1000, 2, [{"k": "x", "t": T0 + 1000, "n": "/w/a"}]),
+    }
 
 
 def test_the_last_use_is_reported_only_when_it_is_later_than_the_first(run: Parse) -> None:

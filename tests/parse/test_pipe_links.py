@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 from builders import CLONE_FILES, O_CLOEXEC, O_WRONLY, TraceBuilder
 from parse.parsing import LEFT, OTHER, RIGHT, SHELL, T0, Parse, pipeline, readers
 
@@ -80,8 +81,17 @@ def test_a_file_opened_over_a_pipes_end_replaces_it(run: Parse) -> None:
 
 
 def test_a_pipe_over_both_ends_of_another_is_one_step(run: Parse) -> None:
-    t = TraceBuilder().pipe(SHELL, 0, 1).fork(SHELL, LEFT).pipe(SHELL, 0, 1).close(LEFT, 1)
-    assert readers(run(t)) == {}
+    t = TraceBuilder().pipe(RIGHT, 0, 1).fork(RIGHT, SHELL).fork(RIGHT, LEFT)
+    t.pipe(SHELL, 0, 1).close(LEFT, 1)
+    assert readers(run(t)) == {(RIGHT, 0): [(LEFT, 0)]}  # not SHELL
+
+
+@pytest.mark.parametrize("program", ["/bin/bash", "/opt/bin/remake", "/bin/gmake", "/bin/make"])
+def test_who_made_a_pipe_counts_for_an_end_that_nobody_held_alone(run: Parse, program: str) -> None:
+    t = TraceBuilder().exec(SHELL, program).pipe(SHELL, 3, 4)
+    t.close(SHELL, 4).fork(SHELL, LEFT).dup(LEFT, 3, 0).close(LEFT, 3).exec(LEFT, "/bin/cat")
+    wanted = {} if program.endswith("make") else {(SHELL, 1): [(LEFT, 1)]}
+    assert readers(run(t)) == wanted
 
 
 def test_threads_share_their_pipes(run: Parse) -> None:

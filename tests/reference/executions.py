@@ -90,7 +90,8 @@ def find_forks(in_time: list[Joined]) -> Forks:
             forks.refused.append(joined.event)
             continue
         forks.parent[child] = joined.execution
-        forks.children[joined.execution].append({"p": child, "f": clone_flags(joined)})
+        made = {"p": child, "f": clone_flags(joined), "t": joined.event.time_ns}
+        forks.children[joined.execution].append(made)
     return forks
 
 

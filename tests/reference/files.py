@@ -134,10 +134,14 @@ def immediate_records(joined: Joined) -> list[Record]:
     uses: list[tuple[bytes, int, int, list[Change]]] = []
     if event.tag == "RenameTo" and before:
         old, new, then_ns = before.strings["RF"], strings["RT"], before.time_ns
-        changes = old != new and not before.numbers.get("flags", 0) & RENAME_EXCHANGE
-        gone, renamed = [Change("g", then_ns)], [Change("r", now_ns, old)]
-        uses = [(old, READ, then_ns, gone if changes else [])]
-        uses.append((new, WRITE, now_ns, renamed if changes else []))
+        if before.numbers.get("flags", 0) & RENAME_EXCHANGE:
+            for name, other in ((old, new), (new, old)):
+                exchanged = [Change("x", now_ns, other)] if old != new else []
+                uses.append((name, BOTH, now_ns, exchanged))
+        else:
+            gone, renamed = [Change("g", then_ns)], [Change("r", now_ns, old)]
+            uses.append((old, READ, then_ns, gone if old != new else []))
+            uses.append((new, WRITE, now_ns, renamed if old != new else []))
     elif event.tag == "LinkTo" and before:
         old, new = before.strings["LF"], strings["LT"]
         linked = [Change("l", now_ns, old)] if old != new else []

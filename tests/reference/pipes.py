@@ -52,9 +52,10 @@ class Replay:
 
     tables: dict[int, Table] = field(default_factory=dict)
     current: dict[int, Execution] = field(default_factory=dict)
+    acted: set[int] = field(default_factory=set)  #: upids with an event
+    programs: dict[Execution, bytes] = field(default_factory=dict)
     n_pipes: int = 0
     roles: set[Role] = field(default_factory=set)
-    held_at_exec: set[Role] = field(default_factory=set)
     jobservers: set[int] = field(default_factory=set)
     made: set[tuple[Execution, int]] = field(default_factory=set)
     duplicated: set[Role] = field(default_factory=set)
@@ -65,14 +66,36 @@ class Replay:
         handed_on = {role for role, child in self.forked_holding if self.is_handed_on(role, child)}
         readers: dict[int, set[Execution]] = defaultdict(set)
         writers: dict[int, set[Execution]] = defaultdict(set)
-        for execution, pipe, writes in self.roles - self.held_at_exec - handed_on:
+        roles = {role for role in self.roles if not self.is_before_exec(role)}
+        for execution, pipe, writes in (roles | self.roles_of_makers(roles)) - handed_on:
             if pipe not in self.jobservers:
                 (writers if writes else readers)[pipe].add(execution)
         out: dict[Execution, set[Execution]] = defaultdict(set)
-        for pipe, writing in writers.items():
-            for writer in writing:
+        for pipe in writers.keys() | readers.keys():
+            for writer in writers[pipe]:
                 out[writer] |= readers[pipe] - {writer}
         return {writer: sorted(reading) for writer, reading in out.items()}
+
+    def roles_of_makers(self, roles: set[Role]) -> set[Role]:
+        """Return the ends that nobody held alone, for those who made the pipes."""
+        ends = {(pipe, writes) for (upid, _), pipe, writes in roles if upid in self.acted}
+        makers = {pipe: execution for execution, pipe in self.made}
+        return {
+            (makers[pipe], pipe, not writes)
+            for pipe, writes in ends
+            if (pipe, not writes) not in ends and not self.is_make(makers[pipe])
+        }
+
+    def is_make(self, execution: Execution) -> bool:
+        """Return whether it is GNU make, which gives jobs a pipe that stays empty."""
+        path = self.programs.get(execution, b"")
+        return path.endswith((b"/make", b"/gmake", b"/remake"))
+
+    def is_before_exec(self, role: Role) -> bool:
+        """Return whether it is of a process before its first exec, which moves what it inherited."""
+        execution, pipe, _ = role
+        upid, index = execution
+        return not index and (upid, 1) in self.programs and (execution, pipe) not in self.made
 
     def is_handed_on(self, role: Role, child: int) -> bool:
         """Return whether an end was made for this child alone, as a shell's for a command."""
@@ -84,6 +107,7 @@ class Replay:
         """Apply one step, then look at everyone who uses the tables it touched."""
         upid = step.event.upid
         self.current[upid] = step.execution
+        self.acted.add(upid)
         table = self.tables.setdefault(upid, {})
         match step.event.tag:
             case "SchedFork":
@@ -120,10 +144,8 @@ class Replay:
 
     def exec(self, step: Step, table: Table) -> None:
         """Leave a shared table, lose what closes on exec."""
-        upid, index = step.execution
-        if index == 1:
-            for end in table.values():
-                self.held_at_exec.add(((upid, 0), end.pipe, end.writes))
+        upid, _ = step.execution
+        self.programs[step.execution] = step.event.strings["PI"]
         self.tables[upid] = {
             fd: end
             for fd, end in table.items()

@@ -34,6 +34,7 @@ cdef class Forks:
     cdef void find_needed(self, const Buffer *others) noexcept
     cdef int copy_uses(self, u32 row, u32 process, Buffer *others) except -1
     cdef int copy_use(self, u64 open, u32 process, const Span *span, Buffer *others) except -1
+    cdef int copy_others(self, Buffer *others) except -1
     cdef int link(self, u32 reader, u32 writer, u32 reader_process, u32 writer_process,
                   s64 time) except -1
     cdef int link_forks(self) except -1

@@ -42,6 +42,7 @@ cdef class Forks:
                 self.node[row] = n_processes
                 self.copy_uses(row, n_processes, others)
                 n_processes += 1
+        self.copy_others(others)
         self.link_forks()
         self.link_pipes()
         return n_processes
@@ -73,7 +74,7 @@ cdef class Forks:
             self.forked[row] = self.first + max(self.columns.executions_start_ns.at[row], 0)
         for i in range(self.columns.fork_times_time_ns.n):
             if child[i] >= 0 and time[i] >= 0:
-                self.forked[child[i]] = time[i]
+                self.forked[child[i]] = min(self.forked[child[i]], time[i])
 
     # ---- who needs its parent's memory ----
 
@@ -106,7 +107,8 @@ cdef class Forks:
         for i in range(others.len / sizeof(Other)):
             row = other[i].execution
             if other[i].kind & WRITES and other[i].process == self.process_of[row] \
-                    and self.is_first(row) and not self.executes(row):
+                    and self.is_first(row) and (
+                        not self.executes(row) or other[i].end < self.exec_time(row)):
                 self.need(row)
         for row in range(self.n):
             if readers[row] < readers[row + 1]:
@@ -140,6 +142,22 @@ cdef class Forks:
         other.begin, other.end = span.begin, span.end
         if buffer_add(others, &other, sizeof(other)) < 0:
             raise MemoryError
+        return 0
+
+    # Of what is no open, what goes on under another name (libetrace.depend.moves).
+    cdef int copy_others(self, Buffer *others) except -1:
+        cdef u64 n = others.len / sizeof(Other)
+        cdef Other other
+        cdef u64 i
+        for i in range(n):
+            other = (<const Other *>others.data)[i]
+            if other.process != self.process_of[other.execution] \
+                    or self.node[other.execution] == other.process:
+                continue
+            if other.kind & WRITES and other.end < self.exec_time(other.execution):
+                other.process = self.node[other.execution]
+                if buffer_add(others, &other, sizeof(other)) < 0:
+                    raise MemoryError
         return 0
 
     # ---- links ----

@@ -353,13 +353,15 @@ cdef class _Builder:
                 self.put(<u32>binary[row], row, self.uses.process_of[row], READS, start, start)
         return 0
 
-    # Each writes its name when it is made, and reads its target as long as the trace lasts.
+    # Each writes its name from when it is made until something else gets that name, and reads its
+    # target as long as the trace lasts: whatever that becomes, the link stands for it.
     cdef int take_links(self) except -1:
         cdef s64 last = self.last_end()
-        cdef s64 begin
-        for path, execution, target, time in zip(*find_links(self.image)):
+        cdef s64 begin, end
+        for path, execution, target, time, name_end in zip(*find_links(self.image)):
             begin = max(time, 0)
-            self.put(path, execution, self.n_processes, WRITES | LINK, begin, begin)
+            end = last if name_end < 0 else min(last, <s64>name_end - 1)
+            self.put(path, execution, self.n_processes, WRITES | LINK, begin, max(end, begin))
             if target >= 0:
                 self.put(target, execution, self.n_processes, READS | LINK, begin, max(last, begin))
             self.n_processes += 1

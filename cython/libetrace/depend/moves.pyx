@@ -3,16 +3,60 @@
 """Renames, hard links and exchanges -> uses of processes of their own.
 
 A move gives a content another name and adds nothing to it. So it is not a use by the process that
-moves: what else that process has read does not count for the new name, and it has not read the file. A use of the
-old name that is open for writing goes on as one of the new name. What a trace calls a use of one moment
-is the move itself; a longer one is the process's own, which contains the move.
+moves: what else that process has read does not count for the new name, and it has not read the file.
+What a trace calls a use of one moment is the move itself; a longer one is the process's own, which
+contains the move. Whoever has the file open for writing goes on under its new name. A use may be that of
+several files of one name, one after the other: so every move of the name counts.
 """
-from libetrace.core.memory cimport Buffer, buffer_add
+from libc.stdlib cimport qsort
+
+from libetrace.core.memory cimport Buffer, buffer_add, buffer_free
 from libetrace.core.types cimport s64, u8, u32, u64
 from libetrace.depend.uses cimport (
-    EXCHANGED, LINKED, READS, RENAMED, SYMLINKED, WRITES, Other, Span,
+    EXCHANGED, GONE, LINKED, READS, RENAMED, SYMLINKED, WRITES, Other, Span,
 )
 from libetrace.image.columns cimport Columns, first_of
+
+cdef enum:
+    FREE_STEPS = 1 << 24  # beyond one for each open
+
+
+# When a name was renamed away, by the open that says it.
+cdef struct Gone:
+    u64 open
+    s64 time
+
+
+# A file of a name got another one, `to`.
+cdef struct Named:
+    s64 time
+    u64 user  # number of the last use that went on so
+    u32 path
+    u32 to
+
+
+# A file that is open for writing, by one of its names.
+cdef struct Held:
+    s64 since
+    u32 path
+
+
+cdef int compare_gone(const void *a, const void *b) noexcept nogil:
+    cdef const Gone *x = <const Gone *>a
+    cdef const Gone *y = <const Gone *>b
+    if x.open != y.open:
+        return (x.open > y.open) - (x.open < y.open)
+    return (x.time > y.time) - (x.time < y.time)
+
+
+cdef int compare_named(const void *a, const void *b) noexcept nogil:
+    cdef const Named *x = <const Named *>a
+    cdef const Named *y = <const Named *>b
+    if x.path != y.path:
+        return (x.path > y.path) - (x.path < y.path)
+    if x.time != y.time:
+        return (x.time > y.time) - (x.time < y.time)
+    return (x.to > y.to) - (x.to < y.to)
 
 
 cdef inline bint is_moment(const Span *span) noexcept nogil:
@@ -23,6 +67,11 @@ cdef class Moves:
     def __init__(self, Columns columns):
         self.columns = columns
 
+    def __dealloc__(self):
+        buffer_free(&self.gone)
+        buffer_free(&self.named)
+        buffer_free(&self.waiting)
+
     cdef u32 take(self, Span *spans, Span *later, const u32 *process_of, u32 n_processes,
                   Buffer *others) except? 0:
         cdef const u8 *kind = self.columns.changes_kind.at
@@ -30,15 +79,133 @@ cdef class Moves:
         cdef u64 i
         self.spans, self.later, self.process_of = spans, later, process_of
         self.n_processes, self.others = n_processes, others
+        self.note()
+        self.carry_all()
         for i in range(self.columns.changes_open.n):
-            if kind[i] == SYMLINKED:
-                self.drop_link(self.columns.changes_open.at[i], self.columns.changes_time_ns.at[i])
+            if kind[i] == SYMLINKED:  # libetrace.depend.symlinks has its uses
+                self.drop_name(self.columns.changes_open.at[i], self.columns.changes_time_ns.at[i])
             elif kind[i] in (RENAMED, LINKED, EXCHANGED) and self.columns.changes_name.at[i] >= 0:
                 old = self.find_path(<u32>self.columns.changes_name.at[i])
                 if old >= 0:
                     self.move(self.columns.changes_open.at[i], kind[i], <u32>old,
                               self.columns.changes_time_ns.at[i])
         return self.n_processes
+
+    # ---- what goes on under a new name ----
+
+    cdef int note(self) except -1:
+        cdef const u32 *open = self.columns.changes_open.at
+        cdef const u8 *kind = self.columns.changes_kind.at
+        cdef const s64 *time = self.columns.changes_time_ns.at
+        cdef Gone gone
+        cdef s64 old
+        cdef u64 i
+        for i in range(self.columns.changes_open.n):
+            if kind[i] == GONE:
+                gone.open, gone.time = open[i], time[i]
+                if buffer_add(&self.gone, &gone, sizeof(gone)) < 0:
+                    raise MemoryError
+            elif kind[i] in (RENAMED, LINKED, EXCHANGED) and self.columns.changes_name.at[i] >= 0:
+                old = self.find_path(<u32>self.columns.changes_name.at[i])
+                if old >= 0:
+                    self.note_name(<u32>old, self.columns.opens_path.at[open[i]], time[i])
+        if self.gone.len:
+            qsort(self.gone.data, self.gone.len / sizeof(Gone), sizeof(Gone), compare_gone)
+        if self.named.len:
+            qsort(self.named.data, self.named.len / sizeof(Named), sizeof(Named), compare_named)
+        return 0
+
+    cdef int note_name(self, u32 path, u32 to, s64 time) except -1:
+        cdef Named named
+        named.path, named.to, named.time, named.user = path, to, time, 0
+        if buffer_add(&self.named, &named, sizeof(named)) < 0:
+            raise MemoryError
+        return 0
+
+    cdef int carry_all(self) except -1:
+        cdef const u32 *path = self.columns.opens_path.at
+        cdef const u32 *execution = self.columns.opens_execution.at
+        cdef const u32 *open = self.columns.open_uses_open.at
+        cdef u64 n_others = self.others.len / sizeof(Other)
+        cdef Other other
+        cdef Span span
+        cdef u64 i
+        if not self.named.len:
+            return 0
+        self.budget = self.columns.opens_path.n + FREE_STEPS
+        for i in range(self.columns.opens_path.n):
+            self.carry(path[i], execution[i], self.spans + i)
+        for i in range(self.columns.open_uses_open.n):
+            self.carry(path[open[i]], execution[open[i]], self.later + i)
+        for i in range(n_others):
+            other = (<const Other *>self.others.data)[i]
+            span.begin, span.end, span.access = other.begin, other.end, other.kind
+            self.carry(other.path, other.execution, &span)
+        return 0
+
+    # Follows the files that were open at `path` through the names that they got until the use ended.
+    cdef int carry(self, u32 path, u32 execution, const Span *span) except -1:
+        cdef Named *named = <Named *>self.named.data
+        cdef u64 n = self.named.len / sizeof(Named)
+        cdef Held held
+        cdef u64 i
+        if not span.access & WRITES:
+            return 0
+        self.user += 1
+        held.path, held.since = path, span.begin
+        self.waiting.len = 0
+        while True:
+            i = self.find_named(held.path, held.since)
+            while i < n and named[i].path == held.path and named[i].time < span.end and self.budget:
+                self.budget -= 1
+                if named[i].user != self.user:
+                    named[i].user = self.user
+                    self.put(named[i].to, execution, self.process_of[execution], WRITES,
+                             named[i].time, span.end)
+                    self.wait(named[i].to, named[i].time)
+                i += 1
+            if not self.waiting.len:
+                return 0
+            self.waiting.len -= sizeof(held)
+            held = (<Held *>(self.waiting.data + self.waiting.len))[0]
+
+    cdef int wait(self, u32 path, s64 since) except -1:
+        cdef Held held
+        held.path, held.since = path, since
+        if buffer_add(&self.waiting, &held, sizeof(held)) < 0:
+            raise MemoryError
+        return 0
+
+    # The first that happened to a name after `time`.
+    cdef u64 find_named(self, u32 path, s64 time) noexcept:
+        cdef const Named *named = <const Named *>self.named.data
+        cdef u64 low = 0
+        cdef u64 high = self.named.len / sizeof(Named)
+        cdef u64 middle
+        while low < high:
+            middle = low + (high - low) / 2
+            if named[middle].path < path or (
+                    named[middle].path == path and named[middle].time <= time):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    # When the name of an open was last renamed away by then, -1 if never.
+    cdef s64 gone_time(self, u64 row, s64 time) noexcept:
+        cdef const Gone *gone = <const Gone *>self.gone.data
+        cdef u64 low = 0
+        cdef u64 high = self.gone.len / sizeof(Gone)
+        cdef u64 middle
+        while low < high:
+            middle = low + (high - low) / 2
+            if gone[middle].open < row or (gone[middle].open == row and gone[middle].time <= time):
+                low = middle + 1
+            else:
+                high = middle
+        return gone[low - 1].time if low and gone[low - 1].open == row else -1
+
+    # ---- names ----
 
     # The row of a path by its string: both are in order of bytes.
     cdef s64 find_path(self, u32 string) noexcept:
@@ -96,33 +263,36 @@ cdef class Moves:
     cdef int move(self, u64 row, u8 kind, u32 old, s64 time) except -1:
         cdef u32 path = self.columns.opens_path.at[row]
         cdef u32 execution = self.columns.opens_execution.at[row]
-        cdef Span *made = self.find_use(row, time)
-        cdef s64 read = self.source_time(execution, old, path, kind, time)
-        if is_moment(made) and made.begin == time:
-            made.access = 0
+        cdef s64 read = self.source_time(execution, old, kind, time)
+        self.drop_name(row, time)
         self.put(old, execution, self.n_processes, READS, read, read)
         self.put(path, execution, self.n_processes, WRITES, time, time)
         self.n_processes += 1
         return 0
 
-    # When the move read the old name: its half of a rename has a stamp of its own. Of an exchange each
-    # half reads before the other one writes.
-    cdef s64 source_time(self, u32 execution, u32 old, u32 path, u8 kind, s64 time) except? -1:
+    # When the move read the old name: the two halves of a rename or link have stamps of their own. Of an
+    # exchange each half reads before the other one writes. The process itself has not read it.
+    cdef s64 source_time(self, u32 execution, u32 old, u8 kind, s64 time) noexcept:
         cdef s64 row = self.find_open(execution, old)
-        cdef Span *use = self.find_use(<u64>row, time) if row >= 0 else NULL
-        if use == NULL:
-            return time
-        if use.begin < time < use.end and use.access & WRITES:
-            self.put(path, execution, self.process_of[execution], WRITES, time, use.end)
+        cdef s64 then = time
+        cdef Span *use
         if kind == EXCHANGED:
             return time - 1
-        if is_moment(use):
+        if row < 0:
+            return time
+        use = self.find_use(<u64>row, time)
+        if kind == RENAMED:
+            then = self.gone_time(<u64>row, time)
+            then = time if then < 0 else then
+            use = self.find_use(<u64>row, then)
+        elif is_moment(use):
+            then = use.begin
+        if is_moment(use) and use.begin == then:
             use.access &= ~<u8>READS
-            return use.begin
-        return time
+        return then
 
-    # The graph has the uses of a symbolic link already (libetrace.depend.symlinks).
-    cdef void drop_link(self, u64 row, s64 time) noexcept:
+    # The moment at which a name was given is no use by the process.
+    cdef void drop_name(self, u64 row, s64 time) noexcept:
         cdef Span *made = self.find_use(row, time)
         if is_moment(made) and made.begin == time:
             made.access = 0

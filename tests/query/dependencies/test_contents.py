@@ -49,6 +49,7 @@ class Content:
     """What a file holds: the names of all that went into it."""
 
     held: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)  # that it had before
 
 
 class Model:
@@ -58,7 +59,7 @@ class Model:
         self.files: defaultdict[str, Content] = defaultdict(Content)
         self.last: dict[str, Content] = {}  # that was written under a name
         self.taken: dict[int, set[str]] = {process: set() for process in PROCESSES}
-        self.open: dict[tuple[int, int], tuple[str, int, Content]] = {}
+        self.open: dict[tuple[int, int], tuple[set[str], int, Content, Content]] = {}
 
     def take(self, step: Step) -> None:
         """Take a step, and let data flow as long as it changes something."""
@@ -76,30 +77,37 @@ class Model:
         content = self.files[step.file]
         if step.way & O_TRUNC:
             content.held.clear()
+            content.names.clear()
         if step.way & 3:
             self.last[step.file] = content
-        self.open[key] = (step.file, step.way, content)
+        self.open[key] = ({step.file, *content.names}, step.way, content, content)
 
     def _rename(self, step: Step) -> None:
         moved = self.files.pop(step.file, Content())
-        self.taken[step.process] |= {step.file} | moved.held
-        self.files[step.to] = self.last[step.to] = Content(set(self.taken[step.process]))
+        if step.file in self.last:
+            self.last[step.file] = Content(set(moved.held), set(moved.names))
+        before = Content(set(moved.held))  # what a reader keeps, a writer goes on
+        for key, (names, way, read, written) in self.open.items():
+            self.open[key] = (names, way, before if read is moved else read, written)
+        moved.names.add(step.file)
+        self.files[step.to] = self.last[step.to] = moved
 
     def _flow(self) -> bool:
         before = sum(map(len, self.taken.values())), self._n_held()
-        for (process, _), (file, way, content) in self.open.items():
+        for (process, _), (names, way, read, written) in self.open.items():
             if way & 3 != O_WRONLY:
-                self.taken[process] |= {file} | content.held
+                self.taken[process] |= names | read.held
             if way & 3:
-                content.held |= self.taken[process]
+                written.held |= self.taken[process]
         return before != (sum(map(len, self.taken.values())), self._n_held())
 
     def _n_held(self) -> int:
-        return sum(len(content.held) for _, _, content in self.open.values())
+        return sum(len(written.held) for _, _, _, written in self.open.values())
 
     def made_of(self, file: str) -> set[str]:
         """Return what went into the last content of a file."""
-        return self.last.get(file, Content()).held - {file}
+        last = self.last.get(file, Content())
+        return (last.held | last.names) - {file}
 
 
 def expected(steps: Iterable[Step]) -> dict[str, set[str]]:

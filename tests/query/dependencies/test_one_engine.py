@@ -181,6 +181,6 @@ def test_a_summary_counts_the_same(image: Image, monkeypatch: pytest.MonkeyPatch
     written = {use.path for use in rule.build.uses if use.writes}
     assert found.keys() >= {
         rule.paths[row] for row in written if "/dev/" not in rule.paths[row]
-    } - {rule.paths[link[0]] for link in rule.links}
+    } - {rule.paths[link.new] for link in rule.links}
     for path, n_files in found.items():
         assert n_files == len(rule.dependencies(rule.row[path])), path

@@ -121,11 +121,48 @@ def test_what_is_added_before_a_rename_by_the_same_command_is_not_lost(opened: O
     assert names(d, "/w/tmp") == {"in1", "in2"}
 
 
-@pytest.mark.parametrize(("old", "flags"), [("/w/f", None), ("/w/g", RENAME_EXCHANGE)])
-def test_names_that_stay_end_nothing(opened: Opened, old: str, flags: int | None) -> None:
+@pytest.mark.parametrize("flags", [None, RENAME_EXCHANGE])
+def test_names_that_stay_end_nothing(opened: Opened, flags: int | None) -> None:
     t = command(shell(), A, "gen", "in", "f").fork(SH, B).exec(B, "/bin/mv")
-    t.rename(B, old, "/w/f", flags).exit(B)
+    t.rename(B, "/w/f", "/w/f", flags).exit(B)
     assert "in" in names(opened(command(t, C, "cc", "f", "out")), "/w/out")
+
+
+def test_names_that_are_exchanged_in_a_circle_have_each_others_contents(opened: Opened) -> None:
+    t = shell()
+    for upid, name in ((A, "a"), (B, "b"), (C, "c")):
+        command(t, upid, f"gen {name}", f"{name}.in", name)
+    t.fork(SH, D).exec(D, "/bin/python3").use(D, "/w/other")
+    t.rename(D, "/w/a", "/w/b", RENAME_EXCHANGE).rename(D, "/w/b", "/w/c", RENAME_EXCHANGE)
+    t.use(D, "/w/report", flags=NEW).exit(D)
+    d = opened(t.exit(SH))
+    for name, source in (("a", "b.in"), ("b", "c.in"), ("c", "a.in")):
+        inputs = {each for each in names(d, f"/w/{name}") if each not in "abc"}
+        assert inputs == {source}, name
+    assert names(d, "/w/report") == {"other"}
+
+
+def test_who_holds_a_file_open_goes_on_under_its_new_names(opened: Opened) -> None:
+    """Whoever renames it: until another file gets the name."""
+    t = shell().open(SH, "/w/t", flags=NEW, fd=3)
+    t.fork(SH, A).exec(A, "/bin/mv").rename(A, "/w/t", "/w/u").exit(A)
+    t.fork(SH, B).exec(B, "/bin/ln").link(B, "/w/u", "/w/hard").exit(B)
+    t.fork(SH, C).exec(C, "/bin/mv").rename(C, "/w/u", "/w/out").exit(C)
+    t.use(SH, "/w/in").close(SH, 3)
+    command(t, D, "gen", "new.in", "new").fork(SH, E).exec(E, "/bin/mv")
+    t.rename(E, "/w/new", "/w/out").exit(E).use(SH, "/w/late")
+    d = opened(t.exit(SH))
+    assert {name: "in" in names(d, f"/w/{name}") for name in ("t", "u", "hard", "out")} == {
+        "t": True, "u": True, "hard": True, "out": False,
+    }  # fmt: skip
+    assert names(d, "/w/out") == {"new", "new.in"}
+
+
+def test_what_was_written_before_a_rename_by_its_reader_is_not_lost(opened: Opened) -> None:
+    """The halves of a rename have stamps of their own: the old name is gone at the first."""
+    t = command(shell(), A, "gen", "in", "t").fork(SH, B).exec(B, "/bin/python3")
+    d = opened(t.use(B, "/w/t").rename(B, "/w/t", "/w/out").exit(B).exit(SH))
+    assert names(d, "/w/out") == {"t", "in"}
 
 
 def test_who_inherits_a_descriptor_may_read_what_the_name_no_longer_holds(opened: Opened) -> None:
