@@ -417,9 +417,7 @@ def without_moves(
         is_moment = use.is_own_name and use.begin == use.end
         if is_moment and at in names:
             continue
-        if is_moment and at in sources:
-            use = replace(use, reads=False)
-        yield use
+        yield replace(use, reads=False) if is_moment and at in sources else use
 
 
 def moved(moves: Sequence[Move], held: Sequence[Use]) -> Iterator[Use]:

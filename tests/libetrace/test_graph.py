@@ -59,7 +59,7 @@ def columns_of(
     indexes: Sequence[int] | None = None,
     start_ns: Sequence[int] | None = None,
 ) -> Columns:
-    """Lay a build out as columns: each execution is a upid of its own, unless `indexes` says else."""
+    """Lay a build out as columns: each execution is a upid of its own, but for `indexes`."""
     n = len(build.process_of)
     indexes = indexes or [0] * n
     upids = list(itertools.accumulate(index == 0 for index in indexes))

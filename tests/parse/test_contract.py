@@ -46,8 +46,8 @@ def test_a_process_that_forks_and_executes_has_its_whole_entries(run: Parse) -> 
     parent = {"p": SHELL, "x": 0}
     assert run(t).entries == [
         {
-            **root, "c": [{"p": LEFT, "f": 17, "t": T0 + 1000}], "r": {"p": -1, "x": 0}, "i": [], "h": [],
-            "u": [{"c": 1, "t": 0}, {"c": 3, "t": 9000}], "!": 139, "o": [],
+            **root, "c": [{"p": LEFT, "f": 17, "t": T0 + 1000}], "r": {"p": -1, "x": 0}, "i": [],
+            "h": [], "u": [{"c": 1, "t": 0}, {"c": 3, "t": 9000}], "!": 139, "o": [],
         },
         {**before, "c": [], "r": parent, "i": [], "h": [], "u": [], "o": []},
         {

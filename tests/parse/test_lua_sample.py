@@ -78,6 +78,8 @@ def differences(ours: Entry, theirs: Entry) -> Iterator[str]:
         mine, other = ours.get(key), theirs.get(key)
         if key == "o":
             mine, other = without_stat(ours["o"]), without_stat(theirs["o"])
+        if key == "c":  # it has no times of forks
+            mine = [{"p": child["p"], "f": child["f"]} for child in ours["c"]]
         if mine != other:
             yield explain(key, ours, theirs)
 

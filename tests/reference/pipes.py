@@ -92,7 +92,7 @@ class Replay:
         return path.endswith((b"/make", b"/gmake", b"/remake"))
 
     def is_before_exec(self, role: Role) -> bool:
-        """Return whether it is of a process before its first exec, which moves what it inherited."""
+        """Return whether a process had it before its first exec, and had inherited it."""
         execution, pipe, _ = role
         upid, index = execution
         return not index and (upid, 1) in self.programs and (execution, pipe) not in self.made

@@ -10,6 +10,7 @@ cdef class Execution:
     cdef list opens_of(self, list rows)
     cdef list paths_of(self, list rows)
     cdef object neighbour(self, s64 row)
+    cdef list forks(self)
     cdef const u8 *bits(self, u64 *n_bytes) except? NULL
 
 

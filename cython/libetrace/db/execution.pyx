@@ -366,6 +366,15 @@ cdef class Execution:
 
     # ---- as a value ----
 
+    cdef list forks(self):
+        cdef S8 time = self.columns.fork_times_time_ns
+        cdef u64 first = self.columns.executions_children_start.at[self.row]
+        out = [{"p": pid, "f": flags} for pid, flags in self.child_cids]
+        for i in range(len(out)):
+            if time.at != NULL and first + <u64>i < time.n and time.at[first + <u64>i] != NONE:
+                out[i]["t"] = time.at[first + <u64>i]
+        return out
+
     def json(self):
         """Return the execution as in `.nfsdb.json`, products included."""
         out = name_of(self.columns, self.row)
@@ -375,7 +384,7 @@ cdef class Execution:
             "b": self.binary,
             "w": self.cwd,
             "v": self.argv,
-            "c": [{"p": pid, "f": flags} for pid, flags in self.child_cids],
+            "c": self.forks(),
             "r": name_of(self.columns, self.columns.executions_parent.at[self.row]),
             "i": [{"p": pid, "x": index} for pid, index in self.pipe_eids],
         }

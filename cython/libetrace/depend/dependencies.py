@@ -15,7 +15,7 @@ from typing import Any
 
 from libetrace.core.errors import Error
 from libetrace.depend.configuration import Config, Exclusions, Rules, exclusions_of, load
-from libetrace.depend.graph import Closure, Graph, Step
+from libetrace.depend.graph import Closure, Graph
 from libetrace.depend.graph_builder import TABLES, build_graph
 from libetrace.depend.masks import command_mask, path_mask, row_mask
 from libetrace.image.file import Image
@@ -130,7 +130,7 @@ class Dependencies:
         left_out: Exclusions,
         *,
         without: bytes | None = None,
-    ) -> Sequence[Step]:
+    ) -> Sequence[tuple[Any, ...]]:
         """Return the steps through which a path depends on a goal, rows of `paths`; () for none.
 
         The shortest chain, unless something in it happened too late: then the one that goes on

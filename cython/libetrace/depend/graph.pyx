@@ -202,10 +202,6 @@ cdef int compare_numbers(const void *a, const void *b) noexcept nogil:
     return (x > y) - (x < y)
 
 
-#: a step of a chain
-Step = tuple
-
-
 cdef object numbers(const Buffer *rows):
     return array("I", rows.data[:rows.len] if rows.len else b"")
 

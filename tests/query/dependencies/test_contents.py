@@ -87,16 +87,16 @@ class Model:
         if step.file in self.last:
             self.last[step.file] = Content(set(moved.held), set(moved.names))
         before = Content(set(moved.held))  # what a reader keeps, a writer goes on
-        for key, (names, way, read, written) in self.open.items():
-            self.open[key] = (names, way, before if read is moved else read, written)
+        for key, (own, way, read, written) in self.open.items():
+            self.open[key] = (own, way, before if read is moved else read, written)
         moved.names.add(step.file)
         self.files[step.to] = self.last[step.to] = moved
 
     def _flow(self) -> bool:
         before = sum(map(len, self.taken.values())), self._n_held()
-        for (process, _), (names, way, read, written) in self.open.items():
+        for (process, _), (own, way, read, written) in self.open.items():
             if way & 3 != O_WRONLY:
-                self.taken[process] |= names | read.held
+                self.taken[process] |= own | read.held
             if way & 3:
                 written.held |= self.taken[process]
         return before != (sum(map(len, self.taken.values())), self._n_held())
