@@ -16,7 +16,7 @@ from libetrace.image.file import Image
 
 from etrace.errors import NothingFoundError
 from etrace.query.linked_modules import find_copies
-from etrace.query.rows.commands import nearest_commands
+from etrace.query.rows.commands import NearestCommands
 from etrace.query.rows.path_names import Names
 from etrace.query.select.file_names import find_files, group_by_rules
 from etrace.spec.database import NONE
@@ -48,8 +48,9 @@ class Walked(NamedTuple):
 
         An execution without a program (a thread or fork) is replaced by its nearest command.
         """
-        nearest = nearest_commands(self.image["executions"])
-        found = {nearest[row] for row in self.executions}
+        executions = self.image["executions"]
+        nearest = NearestCommands(executions["binary"], executions["parent"])
+        found = set(map(nearest.of, self.executions))
         return sorted(found - {NONE})
 
     def use_of(self, path: int) -> int:

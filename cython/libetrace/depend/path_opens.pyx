@@ -9,6 +9,7 @@ column: IndexError.
 cimport cython
 from array import array
 from collections import namedtuple
+from mmap import MAP_PRIVATE, mmap
 
 from cpython cimport array as c_array
 from libc.stdlib cimport qsort
@@ -53,15 +54,15 @@ cdef class PathOpens:
 
     `kind_of(path)` says whether a path is what ld.so(8) loads: 0, LOADABLE, or LOADABLE | PLUGIN;
     `is_taker(path)` whether a program takes libraries as input. Each is asked once a path.
-    `is_named(row)` says whether the command line of an open names what was opened.
-    `takers` has a byte for each execution: TAKES_ALL for those that link, TAKES_ARCHIVES for those
-    that compile, else 0.
+    `is_named(row)` says whether the command line of an open names what was opened, and
+    `taking_of(execution)` gives TAKES_ALL for one that links, TAKES_ARCHIVES for one that compiles,
+    else 0.
     """
 
     cdef object kind_of
     cdef object is_taker
     cdef object is_named
-    cdef const u8[::1] known_takers
+    cdef object taking_of
     cdef Columns columns
     cdef bint is_known  # the image has the table `graph_paths`
     cdef u64 n_paths
@@ -78,28 +79,28 @@ cdef class PathOpens:
     cdef const u64 *opens_start
     cdef const s32 *binary
     cdef const s32 *parent
+    cdef const u8 *modes  # by path
     cdef const u8 *known_uses
     cdef const s32 *known_first
     cdef bytearray programs  # whether a path was run, when that was asked for
-    cdef bytearray memory  # of the five
+    cdef u8[::1] memory  # of the five: pages that are not touched cost nothing
     cdef u8 *paths  # IS_LOADABLE, IS_PLUGIN, NO for neither
     cdef u8 *programs_taking  # by path
     cdef u8 *taking  # by execution
     cdef u8 *rows  # whether ld.so(8) opened it
     cdef u8 *executions  # whether `rows` is known of it
 
-    def __init__(self, image, kind_of=None, is_taker=None, is_named=None, takers=None):
+    def __init__(self, image, kind_of=None, is_taker=None, is_named=None, taking_of=None):
         self.kind_of, self.is_taker, self.is_named = kind_of, is_taker, is_named
-        self.known_takers = takers
+        self.taking_of = taking_of
         self.bind(Columns(image, is_checked=False))
-        self.memory = bytearray(2 * (self.n_paths + self.n_executions) + self.n_opens)
-        self.paths = <u8 *><char *>self.memory
+        n_bytes = 2 * (self.n_paths + self.n_executions) + self.n_opens
+        self.memory = mmap(-1, n_bytes + 1, flags=MAP_PRIVATE)
+        self.paths = &self.memory[0]
         self.programs_taking = self.paths + self.n_paths
         self.taking = self.programs_taking + self.n_paths
         self.executions = self.taking + self.n_executions
         self.rows = self.executions + self.n_executions
-        if takers is not None and <u64>self.known_takers.shape[0] < self.n_executions:
-            raise IndexError(self.n_executions)
 
     cdef void bind(self, Columns c) noexcept:
         self.columns = c
@@ -112,6 +113,7 @@ cdef class PathOpens:
         self.opens_start = c.executions_opens_start.at
         self.binary = c.executions_binary.at
         self.parent = c.executions_parent.at
+        self.modes = c.paths_mode.at
         self.known_uses = c.graph_paths_uses.at
         self.known_first = c.graph_paths_first.at
         self.is_known = self.known_uses != NULL and c.graph_paths_uses.n == self.n_paths
@@ -219,12 +221,13 @@ cdef class PathOpens:
             if self.mode[row] & EXISTS and self.mode[row] & TYPE_BITS != LINK:
                 yield row
 
-    def written_paths(self):
-        """Yield the paths that opens wrote, each once."""
+    def lasting_paths(self):
+        """Yield the paths that opens wrote, each once, but for some that are known to be gone."""
         cdef u8[::1] seen = bytearray(self.n_paths + 1)
         cdef u64 row, path
         for path in range(self.n_paths if self.is_known else 0):
-            if self.known_uses[path] & IS_WRITTEN:
+            if self.known_uses[path] & IS_WRITTEN and (
+                    self.modes[path] or self.known_uses[path] & OWN_PATH_EXISTS):
                 yield path
         for row in range(0 if self.is_known else self.n_opens):
             if self.mode[row] & WRITES_BITS:
@@ -244,14 +247,13 @@ cdef class PathOpens:
         cdef s64 program = self.binary[execution]
         if program < 0:
             return NO
-        if self.known_takers is not None and self.known_takers[execution] == YES:
+        cdef u8 known = 0 if self.taking_of is None else self.taking_of(execution)
+        if known == YES:
             return YES
         self.check_path(program)
         if not self.programs_taking[program]:
             self.programs_taking[program] = YES if self.is_taker(program) else NO
-        if self.programs_taking[program] == YES or self.known_takers is None:
-            return self.programs_taking[program]
-        return self.known_takers[execution] or NO
+        return YES if self.programs_taking[program] == YES else known or NO
 
     # Whether an execution takes libraries as inputs: YES, ARCHIVES or NO. Threads, and children
     # before their first exec, do what the program does that they are of.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
-"""Strings of an image by their bytes, and resolved paths by original paths."""
+"""Strings of an image by their bytes or uses, and resolved paths by original paths."""
 from cpython.array cimport array, clone
 from libc.string cimport memcmp
 
@@ -70,6 +70,21 @@ cdef Py_ssize_t lower_bound(Lookup self, const u8 *text, Py_ssize_t size,
         else:
             high = middle
     return low
+
+
+def used_strings(const u32[::1] column not None, Py_ssize_t n_strings):
+    """Return a byte for each string, 1 for those that a column names: a bytearray.
+
+    Rows out of range are passed over.
+    """
+    cdef Py_ssize_t i
+    cdef bytearray out = bytearray(n_strings)
+    cdef u8[::1] is_used = out
+    with nogil:
+        for i in range(column.shape[0]):
+            if column[i] < n_strings:
+                is_used[column[i]] = 1
+    return out
 
 
 def resolve_strings(const u32[::1] path_strings not None, const u32[::1] originals not None,

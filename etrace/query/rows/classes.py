@@ -7,10 +7,11 @@ Reads the tables `linked` and `compilations` that `cas pp` adds (etrace/spec/dat
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from functools import cached_property
 
 from libetrace.image.file import Image, Table
+from libetrace.image.string_lookup import used_strings
 
 from etrace.errors import EtraceError
 
@@ -70,9 +71,10 @@ class Classes:
         }
 
     @cached_property
-    def compiled(self) -> Set[int]:
-        """String rows of the compiled files."""
-        return frozenset(product(self._image, "compilation_files", "compilations")["string"])
+    def compiled(self) -> bytearray:
+        """A byte for each row of `strings`, 1 for the names of compiled files."""
+        files = product(self._image, "compilation_files", "compilations")
+        return used_strings(files["string"], self._image.n_strings)
 
     def of_path(self, path: int) -> str | None:
         """Return linked, compiled or plain for a row of `paths`; None before `cas pp`."""

@@ -12,7 +12,7 @@ person who asks why means the first.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from libetrace.depend.execution_facts import find_thread_owners
@@ -21,23 +21,33 @@ from libetrace.image.file import Image, Table
 from etrace.spec.database import NONE
 
 
-def nearest_commands(executions: Table) -> list[int]:
-    """Return for each execution the nearest of it and its ancestors that ran a program.
+class NearestCommands:
+    """The nearest command of executions, found on demand and remembered."""
 
-    NONE without one. A damaged database may hold a ring of parents: it has none.
-    """
-    binary, parent = list(executions["binary"]), list(executions["parent"])
-    found = [row if program != NONE else None for row, program in enumerate(binary)]
-    for row in range(len(found)):
+    def __init__(self, binary: Sequence[int], parent: Sequence[int]) -> None:
+        self._binary, self._parent = binary, parent
+        self._known: dict[int, int] = {}  # of those without a program
+
+    def of(self, row: int) -> int:
+        """Return the nearest of an execution and its ancestors that ran a program.
+
+        NONE without one. A damaged database may hold a ring of parents: it has none.
+        """
         passed, at = list[int](), row
-        while at != NONE and found[at] is None:
-            found[at] = NONE  # what a ring comes to
+        while at != NONE and self._binary[at] == NONE and at not in self._known:
+            self._known[at] = NONE  # what a ring comes to
             passed.append(at)
-            at = parent[at]
-        end = NONE if at == NONE else found[at]
-        for each in passed:
-            found[each] = end
-    return [NONE if row is None else row for row in found]
+            at = self._parent[at]
+        found = self._known.get(at, at)
+        self._known.update(dict.fromkeys(passed, found))
+        return found
+
+
+def nearest_commands(executions: Table) -> list[int]:
+    """Return for each execution the nearest of it and its ancestors that ran a program."""
+    binary, parent = list(executions["binary"]), list(executions["parent"])
+    nearest = NearestCommands(binary, parent)
+    return [nearest.of(row) if each == NONE else row for row, each in enumerate(binary)]
 
 
 def shown_executions(image: Image) -> list[int]:

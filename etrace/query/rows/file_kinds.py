@@ -11,6 +11,7 @@ import enum
 import os
 import re
 import stat
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Set
 from functools import cached_property
 
@@ -132,7 +133,7 @@ class FileKinds:
         self._image = image
         self._products = Classes(image)
         self._opens = PathOpens(
-            image, self._load_kind, self._is_taker, self._is_named, self._takers()
+            image, self._load_kind, self._is_taker, self._is_named, self._taking
         )
         self.temporaries = Temporaries(image, self._opens)
         self._named: tuple[int, Set[bytes]] = (NONE, frozenset())  # by the last execution
@@ -191,7 +192,7 @@ class FileKinds:
             return None
         if self._is_linked(path):
             return _OF_MODULES[self._products.linked_kind[path]]
-        is_compiled = self._image["paths"]["string"][path] in self._products.compiled
+        is_compiled = self._products.compiled[self._image["paths"]["string"][path]]
         is_source = is_compiled and by_name(name) is not FileKind.HEADER  # compiled to a .gch
         return FileKind.SOURCE if is_source else None
 
@@ -236,7 +237,7 @@ class FileKinds:
         """
         if not self.temporaries.is_temporary(path):
             return False
-        return self._tree_is_there or any(self.temporaries.parts_of(path))
+        return any(self.temporaries.parts_of(path)) or self._tree_is_there
 
     @cached_property
     def _tree_is_there(self) -> bool:
@@ -245,19 +246,20 @@ class FileKinds:
         return any(
             stat.S_ISREG(file_type(mode_of(path)))
             and not _KERNEL.match(self._image.path_string(path))
-            for path in self._opens.written_paths()
+            for path in self._opens.lasting_paths()
         )
 
     # ---- what the dynamic linker opens ----
 
-    def _takers(self) -> bytearray:
-        """Return what executions take: compilers archives, those that link shared objects too."""
-        mask = bytearray(self._image["executions"].n_rows)
+    def _taking(self, execution: int) -> int:
+        """Return what an execution takes: a compiler archives, one that links all; 0 for others."""
         if self._products.are_known:
-            for table, taking in (("compilations", TAKES_ARCHIVES), ("linked", TAKES_ALL)):
-                for row in self._image[table]["execution"]:
-                    mask[row] = taking
-        return mask
+            for table, taking in (("linked", TAKES_ALL), ("compilations", TAKES_ARCHIVES)):
+                rows = self._image[table]["execution"]
+                at = bisect_left(rows, execution)
+                if at < len(rows) and rows[at] == execution:
+                    return taking
+        return 0
 
     def _is_taker(self, program: int) -> bool:
         return bool(_TAKERS.fullmatch(self._image.path_string(program)))

@@ -12,6 +12,7 @@ from functools import cached_property
 
 from libetrace.depend.path_opens import PathOpens
 from libetrace.image.file import Image
+from libetrace.image.string_lookup import used_strings
 
 #: files that say how a directory is built
 BUILD_FILES = tuple(
@@ -55,14 +56,18 @@ class Project:
         if folder in _SHARED:
             return False
         is_in_opt = folder.startswith(OPT)
-        is_place = folder in self._places or (is_in_opt and not self._has_tools(folder))
+        is_place = self._is_place(folder) or (is_in_opt and not self._has_tools(folder))
         return is_place and (self._has_build_file(folder) or (is_in_opt and self._is_made(folder)))
 
+    def _is_place(self, folder: bytes) -> bool:
+        """Return whether a command ran in a directory."""
+        string = self._image.find_string(folder)
+        return string >= 0 and bool(self._places[string])
+
     @cached_property
-    def _places(self) -> frozenset[bytes]:
-        """The working directories of all commands."""
-        strings = set(self._image["executions"]["cwd"])
-        return frozenset(self._image.string(row) for row in strings)
+    def _places(self) -> bytearray:
+        """A byte for each row of `strings`, 1 for the working directories of all commands."""
+        return used_strings(self._image["executions"]["cwd"], self._image.n_strings)
 
     def _has_build_file(self, folder: bytes) -> bool:
         return any(self._image.find_path(folder + b"/" + each) >= 0 for each in BUILD_FILES)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from libetrace.depend.path_opens import PathOpens
 from libetrace.image.file import Image
 
-from etrace.query.rows.commands import nearest_commands
+from etrace.query.rows.commands import NearestCommands
 from etrace.spec.database import NONE
 
 WRITES = 3  # bits of opens.mode
@@ -86,6 +86,8 @@ class Temporaries:
         self._given = opens
         self._creators: dict[int, int | None] = {}
         self._modes: dict[int, int] = {}
+        executions = image["executions"]
+        self._nearest = NearestCommands(executions["binary"], executions["parent"])
 
     @cached_property
     def _opens(self) -> PathOpens:
@@ -137,14 +139,10 @@ class Temporaries:
             return None
         return int(opens["execution"][first])
 
-    @cached_property
-    def _nearest(self) -> list[int]:
-        return nearest_commands(self._image["executions"])
-
     def _program(self, execution: int) -> bytes:
         """Return the program's name; for a child before its first exec, its parent's."""
         table = self._image["executions"]
-        command = self._nearest[execution]
+        command = self._nearest.of(execution)
         if command == NONE:
             return b""
         return os.path.basename(self._image.path_string(table["binary"][command]))  # noqa: PTH119
