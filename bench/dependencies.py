@@ -14,7 +14,7 @@ import paired
 from libetrace.depend.configuration import Rules
 from libetrace.depend.dependencies import Dependencies
 from paired import Candidate
-from samples import CACHE, CAS, N_COPIES, cas, database, verdict
+from samples import CACHE, CAS, N_COPIES, cas, database, distinct, verdict
 
 from etrace.nfsdb.store import open_database
 
@@ -22,6 +22,8 @@ DATABASE = CACHE / "dependencies"
 #: what the figures are held to; Samsung CAS took 24.9 s on this kind of machine
 MAX_SECONDS = 0.5
 N_MODULES, N_FILES = 1800, 400
+#: one binary of many builds against one build: CPU time, start of Python included
+N_DISTINCT, MAX_GROWTH = 500, 1.5
 
 
 def measure(rounds: int) -> tuple[float, float, str]:
@@ -83,6 +85,18 @@ def ask_modules() -> str:
     return f"{run.cpu:.2f} s CPU"
 
 
+def report_growth(rounds: int) -> None:
+    """Print what `cas deps` of one binary costs in one build and among many distinct ones."""
+    candidates = [
+        Candidate(f"of {n}", [CAS, "deps", "--db", str(distinct(n)), "/tmp/b/lua-00000/src/lua"])
+        for n in (1, N_DISTINCT)
+    ]
+    figures = paired.compare(candidates, rounds)
+    print(paired.table("one query, distinct Lua builds", figures))
+    name = f"CPU ratio of {N_DISTINCT} builds to one"
+    print(verdict(name, figures[1].cpu_ratio, MAX_GROWTH, at_most=True))
+
+
 def main(rounds: int = 7) -> None:
     """Print the figures and what they are held to."""
     print(f"### {N_MODULES} modules of {N_FILES} files each, all asked\n{ask_modules()}\n")
@@ -94,6 +108,7 @@ def main(rounds: int = 7) -> None:
     print(verdict("CPU seconds of all modules asked", closures, MAX_SECONDS, at_most=True))
     candidate = Candidate("cas deps", [CAS, "deps", "--db", str(DATABASE), "-l", "src/lua"])
     print(paired.table(f"one query, {N_COPIES} Lua builds", paired.compare([candidate], rounds)))
+    report_growth(rounds)
 
 
 if __name__ == "__main__":

@@ -21,17 +21,7 @@ sys.path.insert(0, str(samples.TOP / "tests"))
 from browser import Page, browser
 
 N_COPIES = 870
-COPY_SHIFT = 32
 ROUNDS = 3
-
-
-def write_trace(target: Path) -> None:
-    """Write the trace of copies in directories of their own."""
-    with samples.scaled(N_COPIES).open("rb") as lines, target.open("wb") as stream:
-        stream.write(next(lines))
-        for line in lines:
-            copy = int(line.removeprefix(b"0: ").partition(b",")[0]) >> COPY_SHIFT
-            stream.write(line.replace(b"lua-5.4.4", b"lua-%05d" % copy))
 
 
 def make_report(where: Path) -> tuple[float, int]:
@@ -87,7 +77,7 @@ def main() -> None:
     """Print the figures."""
     with tempfile.TemporaryDirectory() as folder:
         where = Path(folder)
-        write_trace(where / ".nfsdb")
+        samples.write_distinct(N_COPIES, where / ".nfsdb")
         cpu, n_bytes = make_report(where)  # it waits for all children: the browser comes later
         with browser() as page:
             drawn = until_drawn(page, where / "build.html")

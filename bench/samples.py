@@ -13,6 +13,7 @@ CACHE = TOP / "build" / "bench"
 PROGRAMS = Path(sys.executable).parent
 CAS = str(PROGRAMS / "cas")
 N_COPIES = 200
+COPY_SHIFT = 32  # of upids
 MEGA = 1e6
 
 
@@ -51,6 +52,28 @@ def database(name: str, n_copies: int = N_COPIES, *options: str) -> Path:
         parse = f"{CAS} parse -q --db {directory} {' '.join(options)} -"
         subprocess.run(["sh", "-c", f"{repeating(n_copies)} | {parse}"], check=True)
     return directory
+
+
+def distinct(n_copies: int) -> Path:
+    """Return a database of builds in directories of their own, made when it is not there yet."""
+    directory = CACHE / f"distinct-{n_copies}"
+    if not (directory / ".nfsdb.img").exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        trace = directory / ".nfsdb"
+        write_distinct(n_copies, trace)
+        cas(directory, "parse", "-q", str(trace))
+        cas(directory, "pp", "--no-json")
+        trace.unlink()
+    return directory
+
+
+def write_distinct(n_copies: int, target: Path) -> None:
+    """Write the trace of the repeated sample with another directory for each copy."""
+    with scaled(n_copies).open("rb") as lines, target.open("wb") as stream:
+        stream.write(next(lines))
+        for line in lines:
+            copy = int(line.removeprefix(b"0: ").partition(b",")[0]) >> COPY_SHIFT
+            stream.write(line.replace(b"lua-5.4.4", b"lua-%05d" % copy))
 
 
 def cas(directory: Path, *words: str) -> None:
