@@ -265,9 +265,9 @@ SLOW = {"argparse", "dataclasses", "enum", "importlib", "json", "pathlib", "re",
 
 
 def test_a_build_begins_without_slow_imports(tmp_path: Path) -> None:
-    start = Path(ETRACE).with_name("etrace_start")
-    command = ["-X", "importtime", start, "etrace", "run", "-q", "-o", str(tmp_path), "--", "true"]
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True)
+    start = str(Path(ETRACE).with_name("etrace_start"))
+    words = ["-X", "importtime", start, "etrace", "run", "-q", "-o", str(tmp_path), "--", "true"]
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True)
     own = done.stderr.partition(" site\n")[2].splitlines()
     assert SLOW.isdisjoint(line.rpartition("|")[2].strip() for line in own)
     assert any(line.endswith("etrace.cli.etrace.run") or "options" in line for line in own)
