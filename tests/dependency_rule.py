@@ -110,7 +110,8 @@ class Rule:
         last = max((use.end for use in uses), default=0)
         moves, links = list(self._moves(opened)), self.links
         held = [use for use in uses if use.writes]
-        names = {(name.execution, name.new, name.time) for name in [*moves, *links]}
+        made: list[Move | Link] = [*moves, *links]
+        names = {(name.execution, name.new, name.time) for name in made}
         sources = {(move.execution, move.old, move.then) for move in moves if not move.exchanges}
         uses = list(without_moves(uses, names, sources))
         uses += moved(moves, held)

@@ -48,6 +48,7 @@ LISTED = {
     "etrace/capture/files.py": (1, TRACE),
     "etrace/capture/hashing.py": (5, TRACE),
     "etrace/capture/kmod/collector.py": (3, OWN),
+    "etrace/capture/kmod/command.py": (1, MADE),
     "etrace/capture/kmod/findings.py": (3, KERNEL),
     "etrace/capture/kmod/run.py": (2, TRACE),
     "etrace/capture/kmod/state.py": (4, OWN),

@@ -16,9 +16,10 @@ C = re.compile(
 )
 #: speak of the calls: they read, deny or count them
 SPEAK = {
-    "native/bpf/execution.c", "native/capture/capture.h", "native/capture/program.h",
+    "native/bpf/execution.c", "native/capture/program.h", "native/capture/unrunnable.h",
     "native/preload/collector/build.c", "native/preload/library/calls.h",
-    "native/ptrace/task/filter.c", "native/ptrace/event/exec.c", "native/ptrace/event/process.c",
+    "native/ptrace/session/command.c", "native/ptrace/task/filter.c",
+    "native/ptrace/event/exec.c", "native/ptrace/event/process.c",
     "native/sandbox/answer.c", "native/sandbox/filter.c", "native/sandbox/user.c",
     "native/windows/text/spec.c",
     "etrace/cli/serve/worker.py",

@@ -164,6 +164,17 @@ def _start(argv: list[str], status_fd: int | None) -> subprocess.Popen[bytes]:
         raise _cannot_execute(argv[0], error) from error
 
 
+def explain(command: list[str], error: int = 0) -> int:
+    """Print why a command cannot be executed, and return a shell's exit status for that.
+
+    Without the error of execve(2) find out whether it can be: 0 when nothing speaks against it.
+    """
+    import subprocess
+
+    done = subprocess.run([program(), "--explain", str(error), *command], check=False)
+    return done.returncode
+
+
 def _cannot_execute(path: str, error: OSError) -> CaptureError:
     return CaptureError(f"{path}: {error.strerror}", "is the file system mounted noexec?")
 

@@ -17,10 +17,9 @@ from typing import BinaryIO
 from etrace.capture import limits, orphans, signals
 from etrace.capture.backend import Options, Outcome, Progress
 from etrace.capture.files import aside_message
-from etrace.capture.kmod.command import NOT_EXECUTABLE, NOT_FOUND
 from etrace.capture.kmod.system.output import Output, identity_of, open_output
 from etrace.capture.kmod.system.owner import Owner, acting_as, myself
-from etrace.capture.ptrace import TRACER_FAILED
+from etrace.capture.ptrace import TRACER_FAILED, explain
 from etrace.errors import CaptureError, EtraceError
 from etrace.imports.strace.convert import Converted, Converter
 from etrace.imports.strace.paths import Here
@@ -80,9 +79,9 @@ def run(
     on_progress: Callable[[Progress], None] | None,
 ) -> Outcome:
     """Trace a command with strace. CaptureError when it could not be started."""
-    refused = _refusal(command[0])
-    if refused is not None:
-        return refused
+    refused = explain(command)  # strace itself would end with 1
+    if refused:
+        return Outcome(refused, 0)
     limits.check("strace")
     trace = Path(options.trace)
     output = open_output(trace.parent, options.owner or myself())
@@ -224,19 +223,6 @@ class _Run:
                     made.out.n_bytes,
                 )
             )
-
-
-def _refusal(name: str) -> Outcome | None:
-    """Return the outcome for a command that cannot be executed: strace itself would end with 1."""
-    import shutil
-
-    path = name if "/" in name else shutil.which(name)
-    if path is None or not os.path.exists(path):
-        what = "no such command in PATH" if "/" not in name else "No such file or directory"
-        return Outcome(NOT_FOUND, 0, remarks=(f"cannot run '{name}': {what}",))
-    if os.path.isdir(path) or not os.access(path, os.X_OK):
-        return Outcome(NOT_EXECUTABLE, 0, remarks=(f"cannot run '{name}': Permission denied",))
-    return None
 
 
 def _failed(output: Output, traced: _Traced) -> Outcome:

@@ -23,9 +23,6 @@
 #include "capture/signals.h"
 #include "capture/trace.h"
 
-#define STATUS_NOT_EXECUTABLE 126
-#define STATUS_NOT_FOUND 127
-
 /* ---- the command ---- */
 
 void capture_hand_over(const char *name, char **arguments, const char *notice)
@@ -58,24 +55,6 @@ bool capture_add_variable(const char *variable, const char *value, const char *o
 		die("out of memory");
 	free(joined);
 	return true;
-}
-
-int capture_exec_status(int error)
-{
-	return error == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE;
-}
-
-int capture_explain_exec(int error)
-{
-	const char *name = options.command[0];
-	bool is_path = strchr(name, '/');
-
-	if (error == ENOENT && is_path && access(name, F_OK) == 0)
-		say("cannot run '%s': its interpreter is missing", name);
-	else
-		say("cannot run '%s': %s", name,
-		    error == ENOENT && !is_path ? "no such command in PATH" : strerror(error));
-	return capture_exec_status(error);
 }
 
 void capture_publish(void)

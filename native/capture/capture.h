@@ -14,12 +14,6 @@
  */
 bool capture_add_variable(const char *variable, const char *value, const char *option);
 
-/* execvp() of the command failed: return the exit status that this means. */
-int capture_exec_status(int error);
-
-/* The same, with the reason on stderr. */
-int capture_explain_exec(int error);
-
 /* The command runs: the files get their names. */
 void capture_publish(void);
 

@@ -22,6 +22,7 @@
 #include "capture/rlimits.h"
 #include "capture/signals.h"
 #include "capture/trace.h"
+#include "capture/unrunnable.h"
 
 #define TICK_NS 10000000
 #define GRACE_NS 1000000000u
@@ -125,11 +126,11 @@ static void run_command(int failure)
 	if (options_follow())
 		wait_to_be_ended();
 	limits_restore();
-	execvp(options.command[0], options.command);
+	command_execute(options.command);
 	error = errno;
 	if (write(failure, &error, sizeof(error)) < 0)
 		say("cannot report why the command did not start: %s", strerror(errno));
-	_exit(capture_exec_status(error));
+	_exit(command_failure_status(error));
 }
 
 int supervise_start(const struct supervised *given)
@@ -163,7 +164,7 @@ int supervise_start(const struct supervised *given)
 		return 0;
 	}
 	waitpid(root, NULL, 0);
-	return capture_explain_exec(error);
+	return command_explain(options.command, error);
 }
 
 /* ---- the build runs ---- */

@@ -90,7 +90,7 @@ def columns_of(
             "execution": [child for _, child, _, _ in children],
             "flags": [flags for _, _, flags, _ in children],
         },
-        "fork_times": {"time_ns": [time for *_, time in children]},
+        "fork_times": {"time_ns": [int(time) for _, _, _, time in children]},
         "pipe_readers": {"execution": [b for _, b in pipes]},
         "opens": {
             "path": [use.path for use in build.uses],

@@ -144,7 +144,7 @@ cdef class Forks:
             raise MemoryError
         return 0
 
-    # Of what is no open, what goes on under another name (libetrace.depend.moves).
+    # Of uses beyond those of opens, what goes on under another name (libetrace.depend.moves).
     cdef int copy_others(self, Buffer *others) except -1:
         cdef u64 n = others.len / sizeof(Other)
         cdef Other other

@@ -10,19 +10,23 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import mmap
 import os
 import select
 import shutil
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
 from etrace.capture import limits
+from etrace.capture.ptrace import explain
 from etrace.errors import CaptureError
 
 NOT_FOUND, NOT_EXECUTABLE, ETRACE_FAILED = 127, 126, 125
-STDERR = 2
+#: of the error number that the child leaves
+ERROR_BYTES = 4
 GO = signal.SIGUSR1
 PR_SET_PDEATHSIG = 1
 #: the held child checks this often whether etrace still runs
@@ -48,13 +52,15 @@ class Command:
     def __init__(self, argv: list[str], *, still: bool = False) -> None:
         """Fork; the child waits for release()."""
         self.name = argv[0].rpartition("/")[2]
+        self._argv = argv
+        self._failure = mmap.mmap(-1, ERROR_BYTES)  # shared with the child
         parent = os.getpid()
         follow = _death_signal() if still else None
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {GO})
         try:
             self.pid = os.fork()
             if self.pid == 0:
-                _become(argv, before, parent, follow)
+                _become(argv, before, parent, follow, self._failure)
         except OSError as error:
             raise CaptureError(
                 f"cannot start the command: {error.strerror}", "end other processes"
@@ -85,7 +91,9 @@ class Command:
         poll.register(self._fd, select.POLLIN)
         while not poll.poll(tick_s * 1000):
             on_tick()
-        return self._reap()
+        ended = self._reap()
+        error = int.from_bytes(self._failure[:], sys.byteorder)
+        return Ended(explain(self._argv, error), 0) if error else ended
 
     def forsake(self) -> None:
         """End a child that has not executed the command; wait for one that has."""
@@ -136,9 +144,13 @@ def _become(
     mask: set[int | signal.Signals],
     parent: int,
     follow: Callable[[int], None] | None,
+    failure: mmap.mmap,
 ) -> NoReturn:
-    """Wait for GO, then execute; never returns, whatever happens: it is a copy of etrace."""
-    status, path = ETRACE_FAILED, argv[0]
+    """Wait for GO, then execute; never returns, whatever happens: it is a copy of etrace.
+
+    `failure` gets the error of execve(2): its explanation would be in the trace of this process.
+    """
+    status = ETRACE_FAILED
     try:
         _close_on_exec_now()
         path = _locate(argv[0])
@@ -149,12 +161,9 @@ def _become(
         limits.restore()
         os.execv(path, argv)  # noqa: S606  the user's command
     except OSError as error:
-        status = NOT_FOUND if error.errno == errno.ENOENT else NOT_EXECUTABLE
-        reason = os.strerror(error.errno or 0)
-        if error.errno == errno.ENOENT and os.path.exists(path):  # noqa: PTH110  may be any bytes
-            status, reason = NOT_EXECUTABLE, "its interpreter is missing"
-        with contextlib.suppress(OSError):  # closed by the user
-            os.write(STDERR, os.fsencode(f"etrace: cannot run '{argv[0]}': {reason}\n"))
+        code = error.errno or errno.ENOENT
+        status = NOT_FOUND if code == errno.ENOENT else NOT_EXECUTABLE
+        failure[:] = code.to_bytes(len(failure), sys.byteorder)
     finally:
         os._exit(status)
 

@@ -9,19 +9,17 @@
 #include "library.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
+#include "capture/program_file.h"
 #include "capture/report.h"
 
 #define SHOWN_BYTES 300
-#define HEAD_BYTES 4096
 #define MAX_LATE 256
 
 enum reason {
@@ -60,69 +58,24 @@ static bool take_unexplained(pid_t pid)
 	return false;
 }
 
-static bool has_interpreter(const char *head, size_t n, int class)
-{
-	size_t i, at, count, size;
-
-	if (class == ELFCLASS64) {
-		const Elf64_Ehdr *elf = (const Elf64_Ehdr *)head;
-
-		at = elf->e_phoff, count = elf->e_phnum, size = elf->e_phentsize;
-	} else {
-		const Elf32_Ehdr *elf = (const Elf32_Ehdr *)head;
-
-		at = elf->e_phoff, count = elf->e_phnum, size = elf->e_phentsize;
-	}
-	for (i = 0; i < count && at <= n && n - at >= sizeof(Elf64_Word); i++, at += size) {
-		Elf64_Word type;
-
-		memcpy(&type, head + at, sizeof(type)); /* the first member in both classes */
-		if (type == PT_INTERP)
-			return true;
-	}
-	return false;
-}
-
 static enum reason reason_of_elf(const char *head, size_t n)
 {
 	int class = head[EI_CLASS];
+	const char *loader;
 
-	if (n < sizeof(Elf64_Ehdr) || !has_interpreter(head, n, class))
+	if (n < sizeof(Elf64_Ehdr) || !program_file_loader(head, n, &loader))
 		return REASON_STATIC;
 	if (class == (sizeof(long) == 8 ? ELFCLASS32 : ELFCLASS64) && !library_has_other_size())
 		return REASON_OTHER_SIZE;
 	return REASON_UNKNOWN;
 }
 
-/* Any program may have sent the name, and opening a device or a pipe does something. */
-static size_t read_head(const char *path, char head[HEAD_BYTES], struct stat *st)
-{
-	int found = open(path, O_PATH | O_CLOEXEC);
-	char name[32];
-	ssize_t n = -1;
-	int fd = -1;
-
-	memset(head, 0, HEAD_BYTES);
-	if (found < 0)
-		return 0;
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", found);
-	if (fstat(found, st) == 0 && S_ISREG(st->st_mode))
-		fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0) {
-		n = pread(fd, head, HEAD_BYTES - 1, 0);
-		close(fd);
-	}
-	close(found);
-	return n > 0 ? (size_t)n : 0;
-}
-
-/* The name in the first line of a script. */
 static bool take_interpreter(const char *head, struct name *interpreter)
 {
-	const char *start = head + 2 + strspn(head + 2, " \t");
-	size_t n = strcspn(start, " \t\n");
+	size_t n;
+	const char *start = program_file_interpreter(head, &n);
 
-	if (memcmp(head, "#!", 2) || !n)
+	if (!start)
 		return false;
 	name_set(interpreter, start, n);
 	name_resolve_directories(interpreter);
@@ -131,12 +84,12 @@ static bool take_interpreter(const char *head, struct name *interpreter)
 
 static enum reason find_reason(struct name *program)
 {
-	char head[HEAD_BYTES];
+	char head[FILE_HEAD_BYTES];
 	struct stat st;
-	size_t n = read_head(program->text, head, &st);
+	size_t n = program_file_head(program->text, head, &st);
 
 	if (n && take_interpreter(head, program))
-		n = read_head(program->text, head, &st);
+		n = program_file_head(program->text, head, &st);
 	if (n < SELFMAG || memcmp(head, ELFMAG, SELFMAG))
 		return REASON_UNKNOWN;
 	if (st.st_mode & (S_ISUID | S_ISGID) ||

@@ -18,6 +18,7 @@
 #include "capture/report.h"
 #include "capture/rlimits.h"
 #include "capture/signals.h"
+#include "capture/unrunnable.h"
 #include "session/session.h"
 #include "task/task.h"
 
@@ -50,7 +51,7 @@ static int failure_status(const struct failure *failure)
 {
 	if (failure->step == FAILED_FILTER)
 		return STATUS_ETRACE_FAILED;
-	return capture_exec_status(failure->error);
+	return command_failure_status(failure->error);
 }
 
 static void fail(enum step step, int error)
@@ -84,7 +85,7 @@ static void run_command(int gate)
 	if (error)
 		fail(FAILED_FILTER, -error);
 	limits_restore();
-	execvp(options.command[0], options.command);
+	command_execute(options.command);
 	fail(FAILED_EXEC, errno);
 }
 
@@ -141,5 +142,5 @@ int command_failure(void)
 		front_ask_substitute();
 		denied_explain("the seccomp filter", failure.error);
 	}
-	return capture_explain_exec(failure.error);
+	return command_explain(options.command, failure.error);
 }

@@ -35,6 +35,7 @@
  */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -46,6 +47,7 @@
 #include "capture/rlimits.h"
 #include "capture/signals.h"
 #include "capture/trace.h"
+#include "capture/unrunnable.h"
 #include "event/event.h"
 #include "session/session.h"
 #include "task/task.h"
@@ -180,6 +182,9 @@ static void stay_in_background(void)
 		return; /* Linux before 5.9: inherited descriptors stay open */
 }
 
+/* For backends in Python: --explain ERROR COMMAND.., see command_explain(). */
+#define EXPLAIN "--explain"
+
 int main(int argc, char **argv)
 {
 	enum loop_end end;
@@ -187,6 +192,8 @@ int main(int argc, char **argv)
 	pid_t root;
 
 	program_start();
+	if (argc > 3 && !strcmp(argv[1], EXPLAIN))
+		return command_explain(argv + 3, atoi(argv[2]));
 	options_parse(argc, argv, "etrace-ptrace", about);
 	front_set_arguments(argv);
 	check_proc();

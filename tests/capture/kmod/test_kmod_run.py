@@ -112,9 +112,9 @@ def test_the_command_gets_what_etrace_got_and_nothing_more(
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("no-such-command-here", (127, "No such file")),
-        ("/etc", (126, "Permission denied")),
-        ("./lost", (126, "its interpreter is missing")),
+        ("no-such-command-here", (127, "no such command in PATH")),
+        ("/etc", (126, "it is a directory")),
+        ("./lost", (127, "its interpreter '/no/such/interpreter' is missing")),
     ],
 )
 def test_a_command_that_cannot_run_is_126_or_127(
