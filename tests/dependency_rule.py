@@ -113,6 +113,9 @@ class Rule:
         made: list[Move | Link] = [*moves, *links]
         names = {(name.execution, name.new, name.time) for name in made}
         sources = {(move.execution, move.old, move.then) for move in moves if not move.exchanges}
+        sources |= {
+            (link.execution, link.target, link.time) for link in links if link.target is not None
+        }
         uses = list(without_moves(uses, names, sources))
         uses += moved(moves, held)
         uses += symlinked(links, last)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from backends import names_without_module, need_root
+from contents import BIN, made_from, trace
 from event_programs import compiled
 
-BIN = Path(sys.executable).parent
 HIGH = (63, 64, 65, 127, 128, 200, 255, 1000, 1023, 4000)
 
 #: reads what has no name: /dir/#INODE, whose number the file system uses again
@@ -122,32 +122,6 @@ LOADED = {
 @pytest.fixture(params=names_without_module())
 def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-def trace(folder: Path, backend: str, *command: str | Path, **variables: str) -> None:
-    """Trace a command in a folder and make the database."""
-    environment = {**os.environ, **variables}
-    steps: list[list[str | Path]] = [
-        [BIN / "etrace", "run", "-q", "--no-usage", "--backend", backend, "--", *command],
-        [BIN / "cas", "parse"],
-        [BIN / "cas", "pp"],
-    ]
-    for words in steps:
-        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=False)
-        assert done.returncode == 0, (words, done.stderr)
-
-
-def made_from(folder: Path, name: str) -> set[str]:
-    """Return the files of the folder that a file was made from, relative to it."""
-    done = subprocess.run(
-        [BIN / "cas", "deps", "--all", folder / name], cwd=folder, capture_output=True, check=True
-    )
-    start = os.fsencode(folder) + b"/"
-    return {
-        os.fsdecode(line.removeprefix(start))
-        for line in done.stdout.splitlines()
-        if line.startswith(start)
-    }
 
 
 def test_nameless_files_with_one_inode_number_have_their_own_contents(

@@ -75,7 +75,8 @@ def build(folder: Path, defines: list[str], libraries: list[str]) -> Path:
     sources = [
         path for part in ("collect", "format") for path in sorted((native / part).glob("*.c"))
     ]
-    sources += [native / "capture" / f"{name}.c" for name in ("output", "program", "report")]
+    own = ("output", "program", "report", "rlimits")
+    sources += [native / "capture" / f"{name}.c" for name in own]
     includes = [f"-I{native}", f"-I{native}/format", f"-I{TOP}/kmod/include"]
     done = subprocess.run(
         ["gcc", "-std=gnu11", "-O1", "-D_GNU_SOURCE", '-DETRACE_VERSION="test"', *defines,

@@ -158,10 +158,10 @@ cdef class _Builder:
         self.take_pipes()
         self.take_inherited()
         self.take_programs(is_written, all_programs)
-        self.take_links()
         moves = Moves(self.columns)
-        self.n_processes = moves.take(self.spans, self.later, self.uses.process_of,
-                                      self.n_processes, &self.others)
+        moves.bind(self.spans, self.later)
+        self.take_links(moves)
+        self.n_processes = moves.take(self.uses.process_of, self.n_processes, &self.others)
         self.forks = Forks(self.columns, self.first)
         self.n_processes = self.forks.take(self.spans, self.later, self.uses.process_of,
                                            self.n_processes, &self.others)
@@ -355,7 +355,7 @@ cdef class _Builder:
 
     # Each writes its name from when it is made until something else gets that name, and reads its
     # target as long as the trace lasts: whatever that becomes, the link stands for it.
-    cdef int take_links(self) except -1:
+    cdef int take_links(self, Moves moves) except -1:
         cdef s64 last = self.last_end()
         cdef s64 begin, end
         for path, execution, target, time, name_end in zip(*find_links(self.image)):
@@ -363,6 +363,7 @@ cdef class _Builder:
             end = last if name_end < 0 else min(last, <s64>name_end - 1)
             self.put(path, execution, self.n_processes, WRITES | LINK, begin, max(end, begin))
             if target >= 0:
+                moves.drop_target(execution, target, time)
                 self.put(target, execution, self.n_processes, READS | LINK, begin, max(last, begin))
             self.n_processes += 1
         return 0

@@ -19,10 +19,12 @@ cdef class Moves:
     cdef u64 budget  # steps that may still be taken
     cdef u64 user  # number of a use
 
+    # First uses of opens, and later ones by row of `open_uses`: moves are taken out of them.
+    cdef void bind(self, Span *spans, Span *later) noexcept
+    cdef int drop_target(self, u32 execution, u32 target, s64 time) except -1
     # Appends what the moves read and write to `others` (Other), each with a process of its own, and
     # takes it from the process that moved. Returns the number of processes.
-    cdef u32 take(self, Span *spans, Span *later, const u32 *process_of, u32 n_processes,
-                  Buffer *others) except? 0
+    cdef u32 take(self, const u32 *process_of, u32 n_processes, Buffer *others) except? 0
     cdef int note(self) except -1
     cdef int note_name(self, u32 path, u32 to, s64 time) except -1
     cdef int wait(self, u32 path, s64 since) except -1

@@ -72,12 +72,22 @@ cdef class Moves:
         buffer_free(&self.named)
         buffer_free(&self.waiting)
 
-    cdef u32 take(self, Span *spans, Span *later, const u32 *process_of, u32 n_processes,
-                  Buffer *others) except? 0:
+    cdef void bind(self, Span *spans, Span *later) noexcept:
+        self.spans, self.later = spans, later
+
+    # Who makes a symbolic link has not read what it leads to.
+    cdef int drop_target(self, u32 execution, u32 target, s64 time) except -1:
+        cdef s64 row = self.find_open(execution, target)
+        cdef Span *use = self.find_use(<u64>row, time) if row >= 0 else NULL
+        if is_moment(use) and use.begin == time:
+            use.access &= ~<u8>READS
+        return 0
+
+    cdef u32 take(self, const u32 *process_of, u32 n_processes, Buffer *others) except? 0:
         cdef const u8 *kind = self.columns.changes_kind.at
         cdef s64 old
         cdef u64 i
-        self.spans, self.later, self.process_of = spans, later, process_of
+        self.process_of = process_of
         self.n_processes, self.others = n_processes, others
         self.note()
         self.carry_all()
