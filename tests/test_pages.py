@@ -81,7 +81,6 @@ def environment(folder: Path) -> dict[str, str]:
     """Return that of a user whose state is in a folder."""
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     own = {"HOME": str(folder), "XDG_STATE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-    own["PYTHONUNBUFFERED"] = "1"  # both outputs are in the order of a terminal
     return {**os.environ, **own, "PATH": programs, "LC_ALL": "C.UTF-8", "CCACHE_DISABLE": "1"}
 
 

@@ -169,10 +169,17 @@ def explain(command: list[str], error: int = 0) -> int:
 
     Without the error of execve(2) find out whether it can be: 0 when nothing speaks against it.
     """
+    import errno
     import subprocess
+    import sys
 
-    done = subprocess.run([program(), "--explain", str(error), *command], check=False)
-    return done.returncode
+    try:
+        tracer = program()
+    except CaptureError:
+        if error:
+            sys.stderr.write(f"etrace: cannot run {command[0]!r}: {os.strerror(error)}\n")
+        return {0: 0, errno.ENOENT: 127}.get(error, 126)
+    return subprocess.run([tracer, "--explain", str(error), *command], check=False).returncode
 
 
 def _cannot_execute(path: str, error: OSError) -> CaptureError:

@@ -24,7 +24,12 @@ from etrace.spec.path_style import program_name
 
 DEFAULT = "gnu"
 #: on Windows the tools of GNU quote as everywhere else; all others as Windows does
-ON_WINDOWS = {"gnu": "llvm-windows", "llvm": "llvm-windows"}
+ON_WINDOWS = {
+    "gnu": "llvm-windows",
+    "llvm": "llvm-windows",
+    "arm": "arm-windows",
+    "intel": "intel-windows",
+}
 _GNU = re.compile(rb"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|ar|ld|as)(?:-[\d.]+)?|tcc|collect2|cc1|cc1plus")
 _LLVM = re.compile(rb"(?:llvm-|clang).*")
 

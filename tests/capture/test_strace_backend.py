@@ -46,6 +46,7 @@ DIFFERENT = {
     "exec_thread": {"Open", "FN", "FO"},  # strace loses a call after it
     "link": {"LinkFrom", "LF"},  # of links that failed
     "linkat": {"LinkatFrom", "LF"},
+    "linkat_fd": {"LinkatFrom", "LF"},
     "rename": {"RenameFrom", "RenameTo", "RF", "RT"},
     "renameat": {"RenameFrom", "RF"},
     "renameat2": {"Rename2From", "RF"},

@@ -8,7 +8,7 @@ import posixpath
 import re
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from libetrace.image.file import Image
 
@@ -19,8 +19,7 @@ _MOVES = re.compile(b"[\x02\x03\x07]")
 Links = tuple["array[int]", "array[int]", "array[int]", "array[int]", "array[int]"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Link:
+class _Link(NamedTuple):
     path: int
     text: int  # string
     execution: int

@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -216,6 +217,7 @@ def run_why(args: argparse.Namespace) -> int:
         for line in _lines(image, records, found, is_full=args.full):
             print(printable(line))
         if found.n_readers > 1:
+            sys.stdout.flush()  # the remark comes after the chain, also in a pipe
             say(
                 f"cas: the shortest of several chains; {found.n_readers} commands read the file: "
                 f"cas commands --path {one_line(shlex.quote(os.fsdecode(args.file)))}\n"
