@@ -22,6 +22,13 @@ def head_value(source: Path, key: str) -> str:
     return match[1] if match else ""
 
 
+def check_warnings(source: Path, stderr: bytes) -> None:
+    """Fail unless a capture of the program warned of what its head says, and of nothing else."""
+    warning = head_value(source, "warns").encode()
+    assert warning in stderr, stderr.decode(errors="replace")
+    assert warning or stderr == b"", stderr.decode(errors="replace")
+
+
 def programs(*, root: bool = True) -> list[ParameterSet]:
     """Return every program in each of its modes, those that need root only if asked for."""
     found = []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trace_lines
 from backends import PTRACE, Backend, capture, need_root
-from event_programs import SOURCES, head_value, programs
+from event_programs import SOURCES, check_warnings, head_value, programs
 
 NOBODY = 65534
 
@@ -25,9 +25,7 @@ def check(
     options = head_value(source, "options").split()
     run = capture([program], folder, options=options, user=user, backend=backend)
     end_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    warning = head_value(source, "warns").encode()
-    assert warning in run.stderr, run.stderr.decode(errors="replace")
-    assert warning or run.stderr == b"", run.stderr.decode(errors="replace")
+    check_warnings(source, run.stderr)
     trace = trace_lines.parse(run.trace.read_bytes())
     assert trace.cwd == os.fsencode(folder)
     trace_lines.check_stamps(trace, start_ns, end_ns)
