@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 PROGRAMS = ("cas", "etrace", "etrace_parser", "unix-tracer")
 SIGINT = 2
 STDERR = 2
+SIGNALLED = 128  #: status of a shell for a command that signal N ended: 128 + N
+AGAIN_S = 0.01  #: until a signal that Python dropped is raised again
 #: imports make 20,000 objects that stay; a search for garbage among them takes 15 M instructions
 GC_THRESHOLD = 100_000
 
@@ -48,8 +50,27 @@ def die_of_interrupt() -> None:
 
 def raise_on_interrupt() -> None:
     """Let Ctrl-C raise KeyboardInterrupt again, where cleanups have to run."""
+    if is_program():
+        sys.unraisablehook = raise_again
     if is_program() and _signal.getsignal(SIGINT) == _signal.SIG_DFL:
         _signal.signal(SIGINT, _signal.default_int_handler)
+
+
+def raise_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Raise a signal again that came inside a callback, where Python drops every exception.
+
+    Imports drop weak references all the time: such a callback is where a signal may well arrive.
+    """
+    error = dropped.exc_value
+    if isinstance(error, KeyboardInterrupt):
+        number = SIGINT
+    elif isinstance(error, SystemExit) and isinstance(error.code, int) and error.code > SIGNALLED:
+        number = error.code - SIGNALLED
+    else:
+        sys.__unraisablehook__(dropped)
+        return
+    _signal.signal(_signal.SIGALRM, lambda *_: _signal.raise_signal(number))
+    _signal.setitimer(_signal.ITIMER_REAL, AGAIN_S)
 
 
 def on_signal(number: int, handler: Callable[[int, FrameType | None], object]) -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 
 from etrace.cli import early
+from etrace.cli.early import SIGNALLED
 from etrace.errors import EtraceError
 
 TYPE_CHECKING = False
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-SIGNALLED = 128  #: status of a shell for a command that signal N ended: 128 + N
 SIGINT, SIGPIPE, SIGTERM = 2, 13, 15  #: the module `signal` is slow to import
 
 OUTPUT = "standard output"

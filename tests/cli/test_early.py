@@ -94,3 +94,28 @@ def test_a_closed_standard_output_is_no_crash(folder: Path, command: tuple[str, 
     shell = f"{BIN}/{' '.join(command)} >&-"
     done = subprocess.run(["sh", "-c", shell], cwd=folder, check=False, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+IN_A_CALLBACK = """
+import os, sys, time, weakref
+sys.argv[0] = "cas"
+from etrace.cli import ending
+class Thing: pass
+def body():
+    ending.stop_on_sigterm()
+    thing = Thing()
+    kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), {number}))
+    del thing
+    time.sleep(60)
+sys.exit(ending.guarded("cas", body))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_a_callback_is_not_lost(number: signal.Signals) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_CALLBACK.format(number=int(number))],
+        capture_output=True, text=True, check=False, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 128 + number
+    assert done.stderr == ("cas: interrupted\n" if number == signal.SIGINT else "")
