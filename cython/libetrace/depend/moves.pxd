@@ -13,8 +13,8 @@ cdef class Moves:
     cdef const u32 *process_of
     cdef u32 n_processes
     cdef Buffer *others
-    cdef Buffer gone  # Gone, sorted
-    cdef Buffer named  # Named, sorted
+    cdef Buffer gone  # Event, sorted
+    cdef Buffer named  # Event, sorted
     cdef Buffer waiting  # Held
     cdef u64 budget  # steps that may still be taken
     cdef u64 user  # number of a use
@@ -26,12 +26,10 @@ cdef class Moves:
     # takes it from the process that moved. Returns the number of processes.
     cdef u32 take(self, const u32 *process_of, u32 n_processes, Buffer *others) except? 0
     cdef int note(self) except -1
-    cdef int note_name(self, u32 path, u32 to, s64 time) except -1
     cdef int wait(self, u32 path, s64 since) except -1
     cdef int carry_all(self) except -1
     cdef int carry(self, u32 path, u32 execution, const Span *span) except -1
-    cdef u64 find_named(self, u32 path, s64 time) noexcept
-    cdef s64 gone_time(self, u64 row, s64 time) noexcept
+    cdef s64 gone_time(self, u32 row, s64 time) noexcept
     cdef Span *find_use(self, u64 row, s64 time) noexcept
     cdef s64 find_open(self, u32 execution, u32 path) noexcept
     cdef s64 find_path(self, u32 string) noexcept

@@ -21,17 +21,11 @@ cdef enum:
     FREE_STEPS = 1 << 24  # beyond one for each open
 
 
-# When a name was renamed away, by the open that says it.
-cdef struct Gone:
-    u64 open
-    s64 time
-
-
-# A file of a name got another one, `to`.
-cdef struct Named:
+# Something happened to `of`: a path, whose file got the path `to`, or an open, whose name went away.
+cdef struct Event:
     s64 time
     u64 user  # number of the last use that went on so
-    u32 path
+    u32 of
     u32 to
 
 
@@ -41,22 +35,42 @@ cdef struct Held:
     u32 path
 
 
-cdef int compare_gone(const void *a, const void *b) noexcept nogil:
-    cdef const Gone *x = <const Gone *>a
-    cdef const Gone *y = <const Gone *>b
-    if x.open != y.open:
-        return (x.open > y.open) - (x.open < y.open)
-    return (x.time > y.time) - (x.time < y.time)
-
-
-cdef int compare_named(const void *a, const void *b) noexcept nogil:
-    cdef const Named *x = <const Named *>a
-    cdef const Named *y = <const Named *>b
-    if x.path != y.path:
-        return (x.path > y.path) - (x.path < y.path)
+cdef int compare_events(const void *a, const void *b) noexcept nogil:
+    cdef const Event *x = <const Event *>a
+    cdef const Event *y = <const Event *>b
+    if x.of != y.of:
+        return (x.of > y.of) - (x.of < y.of)
     if x.time != y.time:
         return (x.time > y.time) - (x.time < y.time)
     return (x.to > y.to) - (x.to < y.to)
+
+
+cdef int add_event(Buffer *events, u32 of, u32 to, s64 time) except -1:
+    cdef Event event
+    event.of, event.to, event.time, event.user = of, to, time, 0
+    if buffer_add(events, &event, sizeof(event)) < 0:
+        raise MemoryError
+    return 0
+
+
+cdef void sort_events(Buffer *events) noexcept:
+    if events.len:
+        qsort(events.data, events.len / sizeof(Event), sizeof(Event), compare_events)
+
+
+# The first event of `of` after `time`.
+cdef u64 find_after(const Buffer *events, u32 of, s64 time) noexcept:
+    cdef const Event *event = <const Event *>events.data
+    cdef u64 low = 0
+    cdef u64 high = events.len / sizeof(Event)
+    cdef u64 middle
+    while low < high:
+        middle = low + (high - low) / 2
+        if event[middle].of < of or (event[middle].of == of and event[middle].time <= time):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 cdef inline bint is_moment(const Span *span) noexcept nogil:
@@ -107,29 +121,17 @@ cdef class Moves:
         cdef const u32 *open = self.columns.changes_open.at
         cdef const u8 *kind = self.columns.changes_kind.at
         cdef const s64 *time = self.columns.changes_time_ns.at
-        cdef Gone gone
         cdef s64 old
         cdef u64 i
         for i in range(self.columns.changes_open.n):
             if kind[i] == GONE:
-                gone.open, gone.time = open[i], time[i]
-                if buffer_add(&self.gone, &gone, sizeof(gone)) < 0:
-                    raise MemoryError
+                add_event(&self.gone, open[i], 0, time[i])
             elif kind[i] in (RENAMED, LINKED, EXCHANGED) and self.columns.changes_name.at[i] >= 0:
                 old = self.find_path(<u32>self.columns.changes_name.at[i])
                 if old >= 0:
-                    self.note_name(<u32>old, self.columns.opens_path.at[open[i]], time[i])
-        if self.gone.len:
-            qsort(self.gone.data, self.gone.len / sizeof(Gone), sizeof(Gone), compare_gone)
-        if self.named.len:
-            qsort(self.named.data, self.named.len / sizeof(Named), sizeof(Named), compare_named)
-        return 0
-
-    cdef int note_name(self, u32 path, u32 to, s64 time) except -1:
-        cdef Named named
-        named.path, named.to, named.time, named.user = path, to, time, 0
-        if buffer_add(&self.named, &named, sizeof(named)) < 0:
-            raise MemoryError
+                    add_event(&self.named, <u32>old, self.columns.opens_path.at[open[i]], time[i])
+        sort_events(&self.gone)
+        sort_events(&self.named)
         return 0
 
     cdef int carry_all(self) except -1:
@@ -155,8 +157,8 @@ cdef class Moves:
 
     # Follows the files that were open at `path` through the names that they got until the use ended.
     cdef int carry(self, u32 path, u32 execution, const Span *span) except -1:
-        cdef Named *named = <Named *>self.named.data
-        cdef u64 n = self.named.len / sizeof(Named)
+        cdef Event *named = <Event *>self.named.data
+        cdef u64 n = self.named.len / sizeof(Event)
         cdef Held held
         cdef u64 i
         if not span.access & WRITES:
@@ -165,8 +167,8 @@ cdef class Moves:
         held.path, held.since = path, span.begin
         self.waiting.len = 0
         while True:
-            i = self.find_named(held.path, held.since)
-            while i < n and named[i].path == held.path and named[i].time < span.end and self.budget:
+            i = find_after(&self.named, held.path, held.since)
+            while i < n and named[i].of == held.path and named[i].time < span.end and self.budget:
                 self.budget -= 1
                 if named[i].user != self.user:
                     named[i].user = self.user
@@ -186,34 +188,11 @@ cdef class Moves:
             raise MemoryError
         return 0
 
-    # The first that happened to a name after `time`.
-    cdef u64 find_named(self, u32 path, s64 time) noexcept:
-        cdef const Named *named = <const Named *>self.named.data
-        cdef u64 low = 0
-        cdef u64 high = self.named.len / sizeof(Named)
-        cdef u64 middle
-        while low < high:
-            middle = low + (high - low) / 2
-            if named[middle].path < path or (
-                    named[middle].path == path and named[middle].time <= time):
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
     # When the name of an open was last renamed away by then, -1 if never.
-    cdef s64 gone_time(self, u64 row, s64 time) noexcept:
-        cdef const Gone *gone = <const Gone *>self.gone.data
-        cdef u64 low = 0
-        cdef u64 high = self.gone.len / sizeof(Gone)
-        cdef u64 middle
-        while low < high:
-            middle = low + (high - low) / 2
-            if gone[middle].open < row or (gone[middle].open == row and gone[middle].time <= time):
-                low = middle + 1
-            else:
-                high = middle
-        return gone[low - 1].time if low and gone[low - 1].open == row else -1
+    cdef s64 gone_time(self, u32 row, s64 time) noexcept:
+        cdef const Event *gone = <const Event *>self.gone.data
+        cdef u64 after = find_after(&self.gone, row, time)
+        return gone[after - 1].time if after and gone[after - 1].of == row else -1
 
     # ---- names ----
 
@@ -292,7 +271,7 @@ cdef class Moves:
             return time
         use = self.find_use(<u64>row, time)
         if kind == RENAMED:
-            then = self.gone_time(<u64>row, time)
+            then = self.gone_time(<u32>row, time)
             then = time if then < 0 else then
             use = self.find_use(<u64>row, then)
         elif is_moment(use):
