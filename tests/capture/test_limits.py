@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from backends import names_without_module, need_tool
+from backends import names_without_module, need_root, need_tool
 
 BIN = Path(sys.executable).parent
 BACKENDS = names_without_module()
@@ -28,6 +28,15 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", f"PATH={BIN}:$PATH; {script}"], cwd=folder, capture_output=True, text=True,
         check=False, timeout=120,
+    )  # fmt: skip
+
+
+def run_without_right(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script as run() does, without the right to raise a hard limit."""
+    need_tool(WITHOUT_RIGHT[0], "util-linux")
+    return subprocess.run(
+        [*WITHOUT_RIGHT, "bash", "-c", f"PATH={BIN}:$PATH; {script}"], cwd=folder,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -66,29 +75,26 @@ def test_a_limit_inside_the_build_acts_as_without_a_tracer(
 def test_a_hard_limit_that_is_too_low_is_named_before_the_build(
     limit: str, backend: str, folder: Path
 ) -> None:
-    need_tool(WITHOUT_RIGHT[0], "util-linux")
     script = f"ulimit {limit}; exec etrace run --backend {backend} -- touch made"
-    done = subprocess.run(
-        [*WITHOUT_RIGHT, "bash", "-c", f"PATH={BIN}:$PATH; {script}"], cwd=folder,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_without_right(script, folder)
     assert done.returncode == 125
     assert f"(ulimit {limit})" in done.stderr or f"ulimit {limit[:2]} is" in done.stderr
     assert list(folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("backend", "limit"), [("bpf", "-n 40"), ("bpf", "-v 60000"), ("preload", "-f 20000")]
+    ("backend", "limit"),
+    [
+        pytest.param("bpf", "-n 40", marks=pytest.mark.root),
+        pytest.param("bpf", "-v 60000", marks=pytest.mark.root),
+        ("preload", "-f 20000"),
+    ],
 )
 def test_what_a_backend_alone_needs_is_named_too(backend: str, limit: str, folder: Path) -> None:
-    if backend not in BACKENDS:
-        pytest.skip("needs root")
-    need_tool(WITHOUT_RIGHT[0], "util-linux")
+    if backend == "bpf":
+        need_root()
     script = f"ulimit {limit}; exec etrace run --backend {backend} -- touch made"
-    done = subprocess.run(
-        [*WITHOUT_RIGHT, "bash", "-c", f"PATH={BIN}:$PATH; {script}"], cwd=folder,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = run_without_right(script, folder)
     assert (done.returncode, f"(ulimit {limit})" in done.stderr) == (125, True)
     assert list(folder.iterdir()) == []
 
@@ -117,14 +123,9 @@ def test_a_program_without_room_for_the_library_says_which_limit(folder: Path) -
 def test_a_trace_that_meets_the_limit_is_named_and_the_build_goes_on(
     backend: str, folder: Path
 ) -> None:
-    need_tool(WITHOUT_RIGHT[0], "util-linux")
     big = r'x=$(head -c 60000 /dev/zero | tr "\\0" x)'
     script = f"{big}; for i in $(seq 40); do /bin/true $x; done; echo end"
-    limited = f"PATH={BIN}:$PATH; ulimit -f 1100; {traced(backend, script)}"
-    done = subprocess.run(
-        [*WITHOUT_RIGHT, "bash", "-c", limited], cwd=folder, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    done = run_without_right(f"ulimit -f 1100; {traced(backend, script)}", folder)
     assert (done.returncode, done.stdout) == (125, "end\n")
     assert "File too large" in done.stderr
     assert ".nfsdb" in done.stderr
