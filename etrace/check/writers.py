@@ -212,16 +212,17 @@ class Writers:
                     for target in self.targets(own[earlier])
                 ):
                     begin = n_before[earlier]
-            n_waited, needed, n_contrary, skip_to = begin, 0, 0, begin
+            n_waited, needed, n_contrary, i = begin, 0, 0, begin
             is_exempt = self._text not in mine and rules.needs(mine, [self._text], order_only=True)
-            for i in range(begin, len(own)):
-                if i == at or i < skip_to:
+            while i < len(own):
+                if i == at:
+                    i += 1
                     continue
                 if not i % N_BLOCK and i + N_BLOCK <= at and (block := blocks[i // N_BLOCK]):
                     needed = needed or rules.needed(mine)
                     if not block & ~needed:
-                        skip_to = i + N_BLOCK
-                        n_waited = skip_to if n_waited == i else n_waited
+                        n_waited = i + N_BLOCK if n_waited == i else n_waited
+                        i += N_BLOCK
                         continue
                 if i > at and self._places[met.first[own[i]].recipe] > met.last[number]:
                     break
@@ -236,6 +237,7 @@ class Writers:
                     n_contrary += 1
                     if n_contrary > N_CONTRARY:
                         break
+                i += 1
             n_before.append(n_waited)
             top = at if n_waited == at else top
         return found
