@@ -62,7 +62,7 @@ LISTED = {
     "etrace/capture/signals.py": (1, KERNEL),
     "etrace/capture/strace.py": (1, MADE),
     "etrace/capture/strace_run.py": (3, MADE),
-    "etrace/check/declared.py": (1, TRUSTED),
+    "etrace/rules/declared.py": (1, TRUSTED),
     "etrace/cli/early.py": (2, KERNEL),
     "etrace/cli/ending.py": (1, KERNEL),
     "etrace/cli/etrace/import_.py": (1, NAMED),

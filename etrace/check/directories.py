@@ -18,10 +18,10 @@ from pathlib import Path
 
 from etrace.check.faults import Faults
 from etrace.check.kinds import MISSING_DIRECTORY
-from etrace.check.recipes import NINJA, Recipe, Use
-from etrace.check.rules.rule import Rules
 from etrace.check.writers import Writers
 from etrace.query.files import READ, WRITE
+from etrace.rules.recipes import NINJA, Recipe, Use
+from etrace.rules.rule import Rules
 from etrace.spec.database import NONE
 
 #: what may make a directory where it is not there yet, in a line that a shell ran

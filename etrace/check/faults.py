@@ -27,12 +27,12 @@ from etrace.check.kinds import (
     UNDECLARED_OUTPUT,
     Fault,
 )
-from etrace.check.recipes import NINJA, Recipe, Recipes, Use
-from etrace.check.rules.rule import Rules
 from etrace.check.writers import Writers
 from etrace.export.ninja import escape_path
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import USUAL, FileKind
+from etrace.rules.recipes import NINJA, Recipe, Recipes, Use
+from etrace.rules.rule import Rules
 from etrace.spec.database import NONE
 
 SYMMETRIC = (TWO_WRITERS, SHARED_TEMPORARY)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from libetrace.image.file import Image
 
-from etrace.check import declared, directories, notes, outputs
+from etrace.check import directories, notes, outputs
 from etrace.check.faults import Faults
 from etrace.check.kinds import Fault
-from etrace.check.recipes import Recipes
 from etrace.errors import EtraceError
 from etrace.query.rows.records import Records
+from etrace.rules import declared
+from etrace.rules.recipes import Recipes
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from pathlib import Path, PurePosixPath
 
 from etrace.check.faults import Faults
 from etrace.check.kinds import HOME, NETWORK, NEVER_READ, TIME_OR_RANDOM
-from etrace.check.recipes import Recipe, Use
 from etrace.nfsdb.environment import all_variables
 from etrace.query.files import BITS, READ
 from etrace.query.outside import CLOCK, fetches, program_of, reads_clock
 from etrace.query.rows.file_kinds import USUAL
+from etrace.rules.recipes import Recipe, Use
 from etrace.spec.database import ACCESS, NONE, file_type
 
 RANDOM = (b"/dev/urandom", b"/dev/random")

@@ -13,9 +13,9 @@ from etrace.check.kinds import (
     TWO_WRITERS,
     UNDECLARED_OUTPUT,
 )
-from etrace.check.recipes import Use
 from etrace.check.writers import Writers
 from etrace.query.files import READ, WRITE
+from etrace.rules.recipes import Use
 
 
 def look(faults: Faults) -> None:

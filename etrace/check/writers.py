@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from etrace.check.recipes import Recipe, Recipes, Use
-from etrace.check.rules.reach import bits_of
-from etrace.check.rules.rule import Rules
+from etrace.rules.reach import bits_of
+from etrace.rules.recipes import Recipe, Recipes, Use
+from etrace.rules.rule import Rules
 from etrace.spec.database import NONE
 
 #: so many writers that a recipe needs are looked at one by one; of more, the first ones decide

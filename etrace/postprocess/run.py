@@ -22,9 +22,13 @@ from etrace import __version__
 from etrace.compilers import own as own_compilers
 from etrace.nfsdb.products import StringTable, check_rows, rewrite
 
-#: in the order in which they run; each module has a PHASE
+#: in the order in which they run
 PHASES = ("wrappers", "patterns", "linked", "compilations", "graph", "targets")
-_MODULES = {"compilations": "compilations.phase", "targets": "targets.finder"}
+#: each module has a PHASE; those that need queries are in a room after them
+_MODULES = {
+    "compilations": "etrace.postprocess.compilations.phase",
+    "targets": "etrace.rules.targets",
+}
 ATTRIBUTE = "phases"
 
 
@@ -104,7 +108,8 @@ def product(name: str, *data: Any) -> NewTable:
 
 def load_phase(name: str) -> Phase:
     """Import a phase only when it runs, with its dependencies."""
-    phase: Phase = importlib.import_module(f"etrace.postprocess.{_MODULES.get(name, name)}").PHASE
+    module = _MODULES.get(name, f"etrace.postprocess.{name}")
+    phase: Phase = importlib.import_module(module).PHASE
     return phase
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from etrace.check.directories import _Lines
-from etrace.check.rules.rule import Rule, Rules
+from etrace.rules.rule import Rule, Rules
 
 
 def _can_be(line: str, text: str) -> bool:

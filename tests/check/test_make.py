@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from traced_builds import BIN, found, keys, trace
 
-from etrace.check import accepted, declared
+from etrace.check import accepted
 from etrace.errors import EtraceError
+from etrace.rules import declared
 
 SOURCES = {
     "a.c": '#include "a.h"\nint f(void); int main(void) { return A + f(); }\n',

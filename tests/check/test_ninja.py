@@ -14,8 +14,8 @@ import pytest
 from backends import need_root
 from traced_builds import BIN, found, keys, trace
 
-from etrace.check.rules import ninja_deps, ninja_manifest, ninja_rules
 from etrace.errors import EtraceError
+from etrace.rules import ninja_deps, ninja_manifest, ninja_rules
 
 SOURCES = {
     "a.c": '#include "a.h"\nint f(void); int main(void) { return A + f(); }\n',

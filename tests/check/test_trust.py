@@ -13,8 +13,8 @@ import pytest
 from backends import need_root
 from traced_builds import BIN, found, keys, trace
 
-from etrace.check.rules import make_database
 from etrace.errors import EtraceError
+from etrace.rules import make_database
 from etrace.sandbox import run as sandbox
 
 RECIPES = "all: a.o\na.o: a.c\n\tcat a.c b.h > a.o\n"

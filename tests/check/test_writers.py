@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import pytest
 
-from etrace.check.recipes import Recipe, Recipes, Use
-from etrace.check.rules.reach import Reach
-from etrace.check.rules.rule import Rule, Rules
 from etrace.check.writers import Writers
 from etrace.query.files import WRITE
+from etrace.rules.reach import Reach
+from etrace.rules.recipes import Recipe, Recipes, Use
+from etrace.rules.rule import Rule, Rules
 from etrace.spec.database import NONE
 
 TOP = Path("/w")

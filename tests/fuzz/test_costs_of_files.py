@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from measured import costs
 
-from etrace.check.rules import dependency_files, generated, ninja_deps, ninja_manifest
-from etrace.check.rules.rule import absolute
 from etrace.export import merging
 from etrace.imports.strace.paths import Here
 from etrace.origin.dpkg import Dpkg
 from etrace.origin.git import read_index
 from etrace.origin.languages import Pip
 from etrace.origin.package import Folder, Release
+from etrace.rules import dependency_files, generated, ninja_deps, ninja_manifest
+from etrace.rules.rule import absolute
 
 TIMES, MOST = 8, 20
 FLOOR_SECONDS, FLOOR_BYTES = 0.3, 64 << 20

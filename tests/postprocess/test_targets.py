@@ -28,8 +28,11 @@ from etrace.errors import EtraceError
 from etrace.nfsdb.products import reopen
 from etrace.nfsdb.store import open_database
 from etrace.postprocess.run import postprocess
-from etrace.postprocess.targets import finder, goals
-from etrace.postprocess.targets.goals import (
+from etrace.query import sql
+from etrace.query.rows.targets import Targets
+from etrace.rules import goals
+from etrace.rules import targets as finder
+from etrace.rules.goals import (
     MAKE,
     NINJA,
     Edge,
@@ -39,8 +42,6 @@ from etrace.postprocess.targets.goals import (
     find_goals,
     read_log,
 )
-from etrace.query import sql
-from etrace.query.rows.targets import Targets
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 MS = 1_000_000

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from struct import unpack, unpack_from
 
-from etrace.check.rules.dependency_files import data_of_file
 from etrace.errors import EtraceError
+from etrace.rules.dependency_files import data_of_file
 
 NAME = ".ninja_deps"
 FIRST_LINE = b"# ninjadeps\n"

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from etrace.check.rules import generated
-from etrace.check.rules.rule import Rule, Rules, absolute
+from etrace.rules import generated
+from etrace.rules.rule import Rule, Rules, absolute
 
 _BEGIN = "# Make data base, printed on"
 _RULE = re.compile(r"(?P<name>[^#\t\s:][^:]*(?::[^\s:][^:]*)*)(?P<colons>::?)(?: (?P<needs>.*))?")

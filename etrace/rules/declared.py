@@ -23,13 +23,13 @@ from pathlib import Path
 
 from libetrace.image.file import Image
 
-from etrace.check.recipes import NINJA, Recipes
-from etrace.check.rules import generated, make_database, ninja_rules
-from etrace.check.rules.rule import Rules
 from etrace.errors import EtraceError
 from etrace.nfsdb.above import my_users
 from etrace.nfsdb.environment import of_processes
 from etrace.nfsdb.owned import check_owner, is_captured
+from etrace.rules import generated, make_database, ninja_rules
+from etrace.rules.recipes import NINJA, Recipes
+from etrace.rules.rule import Rules
 from etrace.sandbox.programs import UntrustedError, opened, trusted_path
 from etrace.sandbox.run import Allowed, Limits, run
 

@@ -21,7 +21,7 @@ from libetrace.image.header import group_names
 from etrace.compilers.regular_file import read_regular
 from etrace.figures import count
 from etrace.postprocess.run import Work, product
-from etrace.postprocess.targets.goals import (
+from etrace.rules.goals import (
     BUILDERS,
     MAX_LOG_BYTES,
     NAME,

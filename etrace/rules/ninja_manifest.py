@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from os.path import normpath
 from pathlib import Path
 
-from etrace.check.rules.dependency_files import text_of_file
 from etrace.errors import EtraceError
+from etrace.rules.dependency_files import text_of_file
 
 #: a comment is kept; `$` before the end of a line joins the next one
 _JOINED = re.compile(r"^ *#.*$|\$(?:\r?\n *|.)", re.MULTILINE)

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from etrace.check.rules import dependency_files
-from etrace.check.rules.rule import Rules, absolute
+from etrace.rules import dependency_files
+from etrace.rules.rule import Rules, absolute
 
 #: of what CMake lists of a target, of its cache, and of what Meson says of a build
 MAX_LISTED, MAX_CACHE, MAX_INFO = 64 << 20, 16 << 20, 1 << 20

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from libetrace.core.regular_file import PATH_MAX
 
-from etrace.check.rules.reach import Reach, bits_of
+from etrace.rules.reach import Reach, bits_of
 
 #: goals that are looked at one by one
 N_FEW = 16

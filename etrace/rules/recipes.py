@@ -22,10 +22,10 @@ from typing import NamedTuple
 from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.depend.pipe_names import find_tokens
 
-from etrace.check.rules.rule import Rules
-from etrace.postprocess.targets.goals import BUILDERS
 from etrace.query.files import BITS, READ, WRITE
 from etrace.query.rows.records import Records
+from etrace.rules.goals import BUILDERS
+from etrace.rules.rule import Rules
 from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 
 MAKE, NINJA = "make", "ninja"

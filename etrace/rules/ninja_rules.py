@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from os.path import lexists
 from pathlib import Path
 
-from etrace.check.rules import dependency_files, generated, ninja_deps, ninja_manifest
-from etrace.check.rules.ninja_manifest import Edge
-from etrace.check.rules.rule import Rule, Rules, absolute
 from etrace.errors import EtraceError
+from etrace.rules import dependency_files, generated, ninja_deps, ninja_manifest
+from etrace.rules.ninja_manifest import Edge
+from etrace.rules.rule import Rule, Rules, absolute
 
 SHORT, LONG = "d:f:j:k:l:nt:vw:C:h", ["help", "version", "verbose", "quiet"]
 
