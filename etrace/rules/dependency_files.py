@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dependency files, as compilers write them -> inputs."""
+"""Dependency files, as compilers write them -> inputs.
+
+gcc, clang, MSVC (the text of /showIncludes) and others write them; ninja reads them by
+depfile_parser.in.cc and CMake, for its makefiles, by cmGccDepfileLexer.in.l. A rule ends with its
+line unless a backslash continues it. A blank ends a name unless an odd number of backslashes is
+before it; a backslash escapes `#` and `:`, and `$$` is `$`. A colon ends the targets when a blank
+or the end of the line follows it, so that `C:/x.h` is one name. Both readers take `DIR/../x.h` for
+`x.h`, even where DIR is a link.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +15,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from os.path import normpath
 from pathlib import Path
 
 from libetrace.core.regular_file import read_regular
@@ -16,7 +25,14 @@ from etrace.nfsdb.above import my_users
 ROOT = 0
 #: of one dependency file, as compilers write them
 MAX_BYTES = 64 << 20
-_WORD = re.compile(r"((?:\\\s|\\#|\$\$|[^\s\\]|\\(?!\s))+)")
+_CONTINUED = re.compile(r"\\\r?\n")
+#: backslashes before a blank: the same in pairs, and one that is of the blank
+_KEPT_BLANK = re.compile(r"(?<!\\)((?:\\\\)*)\\[ \t]")
+_ESCAPED = re.compile(r"\\([#:])|\$(\$)")
+_WORD = re.compile(r"[^ \t\r]+")
+#: what no name has, in place of a blank that is part of one
+_BLANK = "\0"
+_INCLUDED = re.compile(r"Note: including file:[ \t]*(.*?)\r?")
 
 
 def data_of_file(path: Path, max_bytes: int, *, is_text: bool = False) -> bytes:
@@ -47,7 +63,19 @@ def inputs(path: Path) -> Iterator[str]:
         text = text_of_file(path, MAX_BYTES)
     except OSError:
         return
-    for line in text.replace("\\\r\n", " ").replace("\\\n", " ").split("\n"):
-        _, _, needs = line.removesuffix("\r").partition(": ")
-        for word in _WORD.finditer(needs):
-            yield re.sub(r"\\([\s#])", r"\1", word[0]).replace("$$", "$")
+    for line in _CONTINUED.sub(" ", text).split("\n"):
+        if found := _INCLUDED.fullmatch(line):
+            yield normpath(found[1])
+        else:
+            yield from map(normpath, _needs(line))
+
+
+def _needs(line: str) -> Iterator[str]:
+    """Yield the names after the targets of a line."""
+    # of 2N + 1 backslashes before a blank N are part of the name, as the blank is
+    line = _KEPT_BLANK.sub(lambda found: "\\" * (len(found[1]) // 2) + _BLANK, line)
+    is_need = False
+    for word in _WORD.finditer(line) if not line.startswith("#") else ():
+        if is_need:
+            yield _ESCAPED.sub(r"\1\2", word[0]).replace(_BLANK, " ")
+        is_need = is_need or word[0].endswith(":")
