@@ -12,13 +12,12 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os.path import lexists
 from pathlib import Path
 
 from etrace.errors import EtraceError
 from etrace.rules import dependency_files, generated, ninja_deps, ninja_manifest
 from etrace.rules.ninja_manifest import Edge
-from etrace.rules.rule import Rule, Rules, absolute
+from etrace.rules.rule import NINJA, Rule, Rules, absolute, is_there, place
 
 SHORT, LONG = "d:f:j:k:l:nt:vw:C:h", ["help", "version", "verbose", "quiet"]
 
@@ -63,7 +62,7 @@ def ask(program: bytes, at: Started) -> Rules | str:
     directory = str(at.directory)
     files = [absolute(directory, str(path)) for path in manifest.files]
     return Rules(
-        at.directory, dict(_rules(manifest.edges, learned, at.directory)), tool="ninja",
+        at.directory, dict(_rules(manifest.edges, learned, at.directory)), tool=NINJA,
         makefiles=frozenset(files), by_command=_by_command(manifest.edges, directory),
         roots=generated.roots(at.directory), makefile=files[0],
     )  # fmt: skip
@@ -87,7 +86,7 @@ def _rules(
                 output, needs, edge.order_only, inputs, also,
                 # of an alias, only the inputs count
                 is_target=not edge.is_phony, has_recipe=not edge.is_phony,
-                is_phony=is_always and not lexists(absolute(str(directory), output)),
+                is_phony=is_always and not is_there(place(str(directory), output)),
             )  # fmt: skip
 
 
@@ -97,7 +96,7 @@ def _by_command(edges: Sequence[Edge], directory: str) -> Mapping[str, frozenset
         if not edge.is_phony:
             found[edge.value("command")].append(edge)
     return {
-        command: frozenset(absolute(directory, name) for name in one.outputs + one.implicit_outputs)
+        command: frozenset(place(directory, name) for name in one.outputs + one.implicit_outputs)
         for command, (one, *others) in found.items()
         if not others
     }

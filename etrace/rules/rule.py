@@ -6,13 +6,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from os.path import islink, lexists, normpath, realpath
+from itertools import chain
+from os.path import exists, islink, normpath, realpath
 from pathlib import Path
 
 from libetrace.core.regular_file import PATH_MAX
 
 from etrace.rules.reach import Reach, bits_of
 
+NINJA = "ninja"
 #: goals that are looked at one by one
 N_FEW = 16
 
@@ -32,9 +34,44 @@ class Rule:
     also: tuple[str, ...] = ()
     is_target: bool = True
     is_phony: bool = False
+    #: whether it is made in every run, whatever it needs
+    is_always: bool = False
+    #: whether it need not be there for what needs it to be up to date
+    is_intermediate: bool = False
+    #: whether it has commands that may change the file
     has_recipe: bool = False
     #: lines before expansion, of make alone
     recipe: list[str] = field(default_factory=list)
+    #: those of its needs that are begun after all before them are made (.WAIT)
+    waits: tuple[str, ...] = ()
+
+
+def merged(rules: Sequence[Rule]) -> Rule:
+    """Return the rules of one file as one: double colons, or several names for the file.
+
+    Which of its recipes a command is of is not known, so what one of them needs counts for all.
+    """
+    if len(rules) == 1:
+        return rules[0]
+    first = max(rules, key=lambda rule: rule.is_target)
+
+    def joined(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(chain.from_iterable(lists)))
+
+    return Rule(
+        first.name,
+        joined(rule.needs for rule in rules),
+        joined(rule.order_only for rule in rules),
+        joined(rule.learned for rule in rules),
+        joined(rule.also for rule in rules),
+        is_target=first.is_target,
+        is_phony=any(rule.is_phony for rule in rules),
+        is_always=any(rule.is_always for rule in rules),
+        is_intermediate=all(rule.is_intermediate for rule in rules),
+        has_recipe=any(rule.has_recipe for rule in rules),
+        recipe=[line for rule in rules for line in rule.recipe],
+        waits=joined(rule.waits for rule in rules),
+    )
 
 
 @dataclass(frozen=True)
@@ -54,23 +91,51 @@ class Rules:
     by_command: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: folders that belong to the project, as the tool's generator says
     roots: tuple[str, ...] = ()
+    #: what make itself wrote in the traced run, before it ran a command: `$(file >NAME,TEXT)`
+    own_files: frozenset[str] = frozenset()
     #: by the identity of a set, which is kept: its components as bits
     _goals: dict[tuple[int, bool], tuple[frozenset[str], int]] = field(default_factory=dict)
     _graphs: dict[bool, Reach] = field(default_factory=dict)
 
     def path(self, name: str) -> str:
-        """Return a name as a path."""
+        """Return the path of a name, with all links resolved."""
         return absolute(str(self.directory), name)
 
     @cached_property
+    def _places(self) -> Mapping[str, str]:
+        """Names -> paths whose last part may be a link, as each link may have a rule."""
+        return {name: place(str(self.directory), name) for name in self.rules}
+
+    @cached_property
+    def _by_place(self) -> Mapping[str, Rule]:
+        found: dict[str, list[Rule]] = {}
+        for name, rule in self.rules.items():
+            found.setdefault(self._places[name], []).append(rule)
+        return {at: merged(own) for at, own in found.items()}
+
+    @cached_property
+    def _links(self) -> Mapping[str, str]:
+        """Places that are links -> where these lead to."""
+        return {at: realpath(at) for at in self._by_place if is_link(at)}
+
+    @cached_property
     def by_path(self) -> Mapping[str, Rule]:
-        """Rules by the paths of their targets."""
-        return {self.path(name): rule for name, rule in self.rules.items()}
+        """Rules by the paths of their targets; of a file with no rule, that of the link to it."""
+        found = dict(self._by_place)
+        links: dict[str, list[Rule]] = {}
+        for link, file in self._links.items():
+            if not self._is_made(file):
+                links.setdefault(file, []).append(self._by_place[link])
+        return found | {file: merged(own) for file, own in links.items()}
+
+    def _is_made(self, at: str) -> bool:
+        rule = self._by_place.get(at)
+        return rule is not None and (rule.is_target or self.tool == NINJA)
 
     @cached_property
     def names(self) -> Mapping[str, str]:
         """Names of targets by their paths, as the makefile has them."""
-        return {self.path(name): name for name in self.rules}
+        return {path: rule.name for path, rule in self.by_path.items()}
 
     def needs(self, targets: Iterable[str], wanted: Iterable[str], *, order_only: bool) -> bool:
         """Return whether one of the paths `wanted` is a target or needed by one.
@@ -80,7 +145,7 @@ class Rules:
         graph = self.graph(order_only=order_only)
         own = targets if isinstance(targets, frozenset) else frozenset(targets)
         others = wanted if isinstance(wanted, frozenset) else frozenset(wanted)
-        if not own.isdisjoint(others):
+        if not own.isdisjoint(others) or not (order_only or others.isdisjoint(self.own_files)):
             return True
         if len(others) <= N_FEW or others is not wanted:
             goals = graph.numbers(others)
@@ -105,15 +170,86 @@ class Rules:
         return self._graphs[order_only]
 
     def _edges(self, *, order_only: bool) -> Mapping[Hashable, Sequence[Hashable]]:
-        found: dict[Hashable, Sequence[Hashable]] = {}
-        for path, rule in self.by_path.items():
+        found: dict[Hashable, list[Hashable]] = {}
+        kept = set[str]()
+        for at, rule in self._by_place.items():
             lists = [rule.needs, rule.also, rule.order_only if order_only else rule.learned]
+            if not order_only and self._is_kept(at, rule):
+                kept.update(rule.needs if self.tool == NINJA else ())
+                found[at] = [("", name) for name in rule.needs]
+                continue
             # targets of one edge share a list: it is a node of the graph
-            found[path] = [id(names) for names in lists if names]
+            found[at] = [id(names) for names in lists if names]
             for names in lists:
                 if names and id(names) not in found:
-                    found[id(names)] = [*map(self.path, names)]
+                    found[id(names)] = [self._node(each, order_only=order_only) for each in names]
+        self._add_links(found, order_only=order_only)
+        if order_only:
+            self._add_waits(found)
+        else:
+            self._add_commands(kept, found)
         return found
+
+    def _node(self, name: str, *, order_only: bool) -> Hashable:
+        """Return the node of a need.
+
+        A name for which there is no rule orders nothing, whatever other name the file has.
+        """
+        at = self._places.get(name)
+        if at is None:
+            at, is_leaf = self.path(name), self.tool == NINJA
+        else:
+            is_leaf = self.tool != NINJA and not self.rules[name].is_target
+        return ("", name) if order_only and is_leaf and self._is_made(at) else at
+
+    @staticmethod
+    def _is_kept(at: str, rule: Rule) -> bool:
+        """Whether a file is there, and no command of its rule changes it.
+
+        Then make and ninja compare the time of that file alone with what needs it.
+        """
+        has_commands = rule.has_recipe or rule.is_phony
+        return not has_commands and bool(rule.needs) and is_there(at)
+
+    def _add_commands(self, names: Iterable[str], found: dict[Hashable, list[Hashable]]) -> None:
+        """Add what makes ninja run what needs an alias that is there as a file: commands only."""
+        todo = list(names)
+        while todo:
+            name = todo.pop()
+            if ("", name) in found:
+                continue
+            rule, found["", name] = self.rules.get(name), []
+            if rule is not None and (rule.has_recipe or rule.is_phony):
+                found["", name].append(self._places[name])
+            elif rule is not None:
+                found["", name] += [("", each) for each in rule.needs]
+                todo += rule.needs
+
+    def _add_links(self, found: dict[Hashable, list[Hashable]], *, order_only: bool) -> None:
+        for link, file in self._links.items():
+            if not (order_only and self._is_made(file)):
+                found[link].append(file)
+            if self._is_made(link):  # what wrote the file may be the recipe of the link
+                found.setdefault(file, []).append(link)
+
+    def _add_waits(self, found: dict[Hashable, list[Hashable]]) -> None:
+        """Let all that is begun after a .WAIT need what is before it."""
+        more = list[tuple[Hashable, Hashable]]()
+        for rule in self._by_place.values():
+            seen, group, before = set[Hashable](), list[Hashable](), list[Hashable]()
+            for name in (*rule.needs, *rule.order_only) if rule.waits else ():
+                if name in rule.waits:
+                    more += [((rule.name, name), each) for each in group + before]
+                    group, before = [], [(rule.name, name)]
+                todo = [self._node(name, order_only=True)]
+                group += todo
+                while todo:
+                    if (at := todo.pop()) not in seen:
+                        seen.add(at)
+                        todo += found.get(at, ())
+                        more += [(at, each) for each in before if not isinstance(at, int)]
+        for at, each in more:
+            found.setdefault(at, []).append(each)
 
     @cached_property
     def before_all(self) -> frozenset[str]:
@@ -125,7 +261,10 @@ class Rules:
                 continue
             found.add(path)
             if (rule := self.by_path.get(path)) is not None:
-                todo += map(self.path, (*rule.needs, *rule.also, *rule.order_only))
+                todo += (
+                    self._places.get(name) or self.path(name)
+                    for name in (*rule.needs, *rule.also, *rule.order_only)
+                )
         return frozenset(found)
 
     def runs_always(self, targets: Iterable[str]) -> bool:
@@ -136,25 +275,55 @@ class Rules:
     @cached_property
     def _always(self) -> bytearray:
         graph = self.graph(order_only=False)
+        learned = {name for rule in self._by_place.values() for name in rule.learned}
+        missing = (at for at in map(self.path, learned) if at not in self._by_place)
         return graph.reaching(
-            graph.numbers(
-                path for path, rule in self.by_path.items()
-                if rule.is_phony or (rule.is_target and not lexists(path))
-            )
+            graph.numbers(chain(
+                (at for at in missing if not is_there(at)),
+                (at for at, rule in self._by_place.items() if _runs_always(at, rule)),
+            ))
         )  # fmt: skip
 
 
-_real = cache(realpath)
+def _runs_always(at: str, rule: Rule) -> bool:
+    if rule.is_phony or rule.is_always:
+        return True
+    return rule.is_target and not rule.is_intermediate and not is_there(at)
+
+
+@cache
+def _real(path: str) -> str:
+    return realpath(path)
+
+
+@cache
+def place(directory: str, name: str) -> str:
+    """Return a name of a makefile as a path, as the kernel reads it; the last part may be a link.
+
+    One beyond PATH_MAX is kept.
+    """
+    path = name if name.startswith("/") else f"{directory}/{name}"
+    if len(path) > PATH_MAX:  # realpath() takes time by the square of the length
+        return normpath(path)
+    folder, _, last = path.rstrip("/").rpartition("/")
+    if last in ("", ".", ".."):
+        return _real(path)
+    real = f"{_real(folder or '/').rstrip('/')}/{last}"
+    return real if real != path else path
 
 
 @cache
 def absolute(directory: str, name: str) -> str:
     """Return a name of a makefile as a path without links; one beyond PATH_MAX is kept."""
-    path = normpath(f"{directory}/{name}" if not name.startswith("/") else name)
-    if len(path) > PATH_MAX:  # realpath() takes time by the square of the length
-        return path
-    folder, _, last = path.rpartition("/")
-    real = f"{_real(folder or '/').rstrip('/')}/{last}"
-    if islink(real):  # noqa: PTH114  a text, for there are many
-        real = realpath(real)
-    return real if real != path else path
+    path = place(directory, name)
+    return realpath(path) if is_link(path) else path
+
+
+def is_there(path: str) -> bool:
+    """Whether a path leads to a file: make and ninja take a link that leads nowhere for none."""
+    return exists(path)  # noqa: PTH110  a text, for there are many
+
+
+def is_link(path: str) -> bool:
+    """Whether a path is a symbolic link."""
+    return len(path) <= PATH_MAX and islink(path)  # noqa: PTH114  a text, for there are many

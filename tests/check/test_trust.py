@@ -189,8 +189,19 @@ def test_long_lines_of_make_cost_no_more_than_their_length(tmp_path: Path) -> No
     assert keys(tree) == ["missing-input b.h a.o"]
 
 
+DATA_BASE = """\
+# Make data base, printed on x
+# Files
+
+a:
+#  Implicit rule search has not been done.
+#  File has not been updated.
+#  recipe to execute (from 'Makefile', line 2):
+"""
+
+
 def test_long_recipes_are_joined_once() -> None:
-    text = "# Make data base, printed on x\n# Files\na:\n" + "\tx \\\n" * 200_000 + "\ty\n\n"
+    text = DATA_BASE + "\tx \\\n" * 200_000 + "\ty\n\n"
     began = time.process_time()
     rules = make_database.read(text, Path("/w"))
     assert rules is not None
