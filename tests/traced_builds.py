@@ -15,14 +15,16 @@ from etrace.nfsdb.store import open_database
 BIN = Path(sys.executable).parent
 
 
-def trace(tree: Path, command: str, sources: Mapping[str, str], *, fails: bool = False) -> Path:
-    """Trace a command in a tree with these files; return the tree."""
+def trace(
+    tree: Path, command: str, sources: Mapping[str, str], *, fails: bool = False, env: bool = True
+) -> Path:
+    """Trace a command in a tree with these files, with or without `--env`; return the tree."""
     for name, text in sources.items():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
     for words in (
-        ["etrace", "run", "--env", "--backend", "ptrace", "-q", "--", "sh", "-c", command],
+        ["etrace", "run", *["--env"] * env, "--backend", "ptrace", "-q", "--", "sh", "-c", command],
         ["cas", "parse"],
         ["cas", "pp"],
     ):

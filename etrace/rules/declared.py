@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from stat import S_ISREG
 
 from libetrace.image.file import Image
 
@@ -27,11 +28,13 @@ from etrace.errors import EtraceError
 from etrace.nfsdb.above import my_users
 from etrace.nfsdb.environment import of_processes
 from etrace.nfsdb.owned import check_owner, is_captured
-from etrace.rules import generated, make_database, ninja_rules
+from etrace.query.files import BITS, READ, WRITE
+from etrace.rules import exported, generated, make_database, ninja_rules
 from etrace.rules.recipes import NINJA, Recipes
 from etrace.rules.rule import Rules
 from etrace.sandbox.programs import UntrustedError, opened, trusted_path
 from etrace.sandbox.run import Allowed, Limits, run
+from etrace.spec.database import ACCESS, NONE, file_type
 
 REFUSED = ("its make is not run", "run etrace check as that user")
 NAMES = ("make", "gmake")
@@ -58,12 +61,99 @@ class Asked:
     unknown: dict[int, str] = field(default_factory=dict)
 
 
-def _environments(image: Image) -> Mapping[int, dict[bytes, bytes]]:
-    found: dict[int, dict[bytes, bytes]] = {}
-    for upid, own in of_processes(image).items():
-        pairs = (variable.partition(b"=") for variable in own)
-        found[upid] = {name: value for name, _, value in pairs}
-    return found
+class _Makes:
+    """How each make of an image was started, and what it hands on to the makes below it."""
+
+    def __init__(self, recipes: Recipes, *, runs_shell: bool) -> None:
+        self.recipes, self.runs_shell = recipes, runs_shell
+        self._traced: dict[int, dict[bytes, bytes]] = {}
+        for upid, own in of_processes(recipes.image).items():
+            pairs = (variable.partition(b"=") for variable in own)
+            self._traced[upid] = {name: value for name, _, value in pairs}
+        self._started: dict[int, _Started | str] = {}
+        self._handed: dict[int, dict[bytes, bytes] | str] = {}
+
+    def started(self, row: int) -> _Started | str:
+        """Return how a make was started, or why that is not known."""
+        if row not in self._started:
+            recipes = self.recipes
+            environment = self._environment(row)
+            is_traced = recipes.image["executions"]["upid"][row] in self._traced
+            words = [*_inherited(recipes, row, is_traced), *recipes.argv(row)[1:]]
+            self._started[row] = environment if isinstance(environment, str) else _Started(
+                recipes.image.path_string(recipes.image["executions"]["binary"][row]),
+                tuple(words), Path(recipes.records.directory(row)), environment,
+            )  # fmt: skip
+        return self._started[row]
+
+    def _environment(self, row: int) -> dict[bytes, bytes] | str:
+        recipes = self.recipes
+        if known := self._traced.get(recipes.image["executions"]["upid"][row]):
+            return known
+        above, number = list[int](), recipes.of_row[row]
+        while (last := recipes.above(above[-1] if above else row)) != NONE:
+            if recipes.is_make(last):
+                break
+            above.append(last)
+        around: dict[bytes, bytes] | str = dict(os.environb)
+        if number != NONE and recipes.tool(outer := recipes.recipes[number].make) != NINJA:
+            around = self._hands_on(outer)
+        own = exported.assigned(recipes.records.argv(each) for each in above)
+        if isinstance(around, str) or own is None:
+            return exported.UNKNOWN
+        return around | own
+
+    def _hands_on(self, row: int) -> dict[bytes, bytes] | str:
+        """Return the environment of the commands of a make."""
+        if row not in self._handed:
+            self._handed[row] = self._find_handed(row)
+        return self._handed[row]
+
+    def _find_handed(self, row: int) -> dict[bytes, bytes] | str:
+        started = self.started(row)
+        if isinstance(started, str):
+            return started
+        makefiles = map(Path, self.opened(row, READ))
+        text = exported.directive(makefiles, started.environment)
+        if text is None:
+            return exported.UNKNOWN
+        if not text:
+            return started.environment
+        done = _run(
+            started,
+            (b"-nk", b"--eval=" + os.fsencode(text)),
+            (exported.GOAL.encode(),),
+            runs_shell=self.runs_shell,
+        )
+        if isinstance(done, str):
+            return done
+        return started.environment | exported.values(done)
+
+    def opened(self, row: int, access: int) -> frozenset[str]:
+        """Return the files that a make opened itself, for reading or for writing."""
+        opens, records = self.recipes.image["opens"], self.recipes.records
+        span = self.recipes.image["executions"].span("opens.start", row)
+        return frozenset(
+            records.path(opens["path"][each])
+            for each in span
+            if BITS[opens["mode"][each] & ACCESS] & access
+            and S_ISREG(file_type(opens["mode"][each]))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A run of make; words are its arguments, and the variables of the makes around it."""
+
+    program: bytes
+    words: tuple[bytes, ...]
+    directory: Path
+    environment: dict[bytes, bytes]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Return what distinguishes it from others."""
+        return self.directory, self.words, tuple(sorted(self.environment.items()))
 
 
 def ask(recipes: Recipes, *, runs_shell: bool = False, is_trusted: bool = False) -> Asked:
@@ -72,7 +162,7 @@ def ask(recipes: Recipes, *, runs_shell: bool = False, is_trusted: bool = False)
     `is_trusted`: make runs for a build that this user did not capture on this machine, too.
     """
     check_owner(recipes.image, REFUSED)
-    asked, environments = Asked(), _environments(recipes.image)
+    asked, makes = Asked(), _Makes(recipes, runs_shell=runs_shell)
     known: dict[tuple[object, ...], Rules | str] = {}
     for row in recipes.makes:
         if recipes.tool(row) == NINJA:
@@ -81,19 +171,18 @@ def ask(recipes: Recipes, *, runs_shell: bool = False, is_trusted: bool = False)
         if not is_trusted:
             _refuse_strange(recipes.image)
             is_trusted = True
-        upid = recipes.image["executions"]["upid"][row]
-        words = [*_inherited(recipes, row, upid in environments), *recipes.argv(row)[1:]]
-        environment = environments.get(upid) or dict(os.environb)
-        directory = Path(recipes.records.directory(row))
-        key = (directory, tuple(words), tuple(sorted(environment.items())))
-        if key not in known:
-            program = recipes.image.path_string(recipes.image["executions"]["binary"][row])
-            known[key] = _ask_one(program, words, directory, environment, runs_shell=runs_shell)
-        answer = known[key]
+        started = makes.started(row)
+        if isinstance(started, str):
+            asked.unknown[row] = started
+            continue
+        if started.key not in known:
+            known[started.key] = _ask_one(started, runs_shell=runs_shell)
+        answer = known[started.key]
         if isinstance(answer, str):
             asked.unknown[row] = answer
-        else:
-            asked.rules[row] = answer
+            continue
+        own_files = makes.opened(row, WRITE)
+        asked.rules[row] = replace(answer, own_files=own_files) if own_files else answer
     return asked
 
 
@@ -133,45 +222,46 @@ def _is_variable(word: bytes) -> bool:
     return b"=" in word and not word.startswith(b"-")
 
 
-def _ask_one(
-    program: bytes,
-    words: list[bytes],
-    directory: Path,
-    environment: Mapping[bytes, bytes],
-    *,
-    runs_shell: bool,
-) -> Rules | str:
-    if b"--" in words:
+def _ask_one(started: _Started, *, runs_shell: bool) -> Rules | str:
+    printed = _run(started, (b"-pnk",), (), runs_shell=runs_shell)
+    if isinstance(printed, str):
+        return printed
+    text = printed.decode("utf-8", "surrogateescape")
+    if (rules := make_database.read(text, started.directory)) is None:
+        return "make prints no data base for it"
+    generated.learn(rules)
+    return rules
+
+
+def _run(
+    started: _Started, options: Sequence[bytes], goals: Sequence[bytes], *, runs_shell: bool
+) -> bytes | str:
+    """Return what make prints with other options and more goals, or why it is not run."""
+    if b"--" in started.words:
         return "its command has --"
-    if not directory.is_dir():
-        return f"{directory} is gone"
-    if STDIN.intersection(words):
+    if not started.directory.is_dir():
+        return f"{started.directory} is gone"
+    if STDIN.intersection(started.words):
         return "it read a makefile from standard input, which nothing keeps"
-    refuse_foreign(directory)
-    kept = [word for word in words if not _JOBS.fullmatch(word)]
-    own = _own_environment(environment)
+    refuse_foreign(started.directory)
+    kept = [word for word in started.words if not _JOBS.fullmatch(word)]
+    own = _own_environment(started.environment)
     try:
-        path = trusted_path(program)
+        path = trusted_path(started.program)
         if path.name not in NAMES:
             return f"{path} is not run: its name is neither {' nor '.join(NAMES)}"
         with opened(path) as it:
             if _has_guile(path):
                 return f"{path} is not run: it has Guile, and makefiles can be programs of it"
-            allowed = Allowed(executes=runs_shell)
-            done = run(it, [b"-pnk", *kept], directory, own, allowed=allowed, limits=LIMITS)
+            words, allowed = [*options, *kept, *goals], Allowed(executes=runs_shell)
+            done = run(it, words, started.directory, own, allowed=allowed, limits=LIMITS)
     except UntrustedError as error:
         return f"not run: {error}"
     if done.denied and os.geteuid() == ROOT:
         return f"{done.denied[0]} is not read: {PLAIN}"
     if not runs_shell and _has_missed_a_shell(done.stderr):
         return "its makefiles call $(shell): --run-shell lets them"
-    if stopped := _stopped(done.stderr):
-        return stopped
-    rules = make_database.read(done.stdout.decode("utf-8", "surrogateescape"), directory)
-    if rules is None:
-        return "make prints no data base for it"
-    generated.learn(rules)
-    return rules
+    return _stopped(done.stderr) or done.stdout
 
 
 def _has_missed_a_shell(text: bytes) -> bool:

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The variables that makes and shells hand on, for traces without `--env`.
+
+A make has the environment of the make that started it, with what that one exports: GNU make's
+manual, "Communicating Variables to a Sub-make". Which variables these are is in its makefiles, in
+words; their values are what make prints of them (declared.py). A shell sets variables before the
+name of a program.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from etrace.rules.dependency_files import text_of_file
+
+#: of a makefile
+MAX_BYTES = 64 << 20
+UNKNOWN = "variables that it was handed are not known: etrace run --env keeps them"
+GOAL = "etrace-exported"
+#: what make sets itself
+_OWN = "SHELL CURDIR MAKE% MFLAGS GNUMAKEFLAGS etrace-%"
+_CONTINUED = re.compile(r"\\\r?\n[ \t]*")
+_DIRECTIVE = re.compile(r"^ *(?:override +)?(un)?export(?![\w:.-]|[ \t]*[:+?!]*[:=])(.*)$", re.M)
+_ASSIGNED = re.compile(r"[ \t]*(?:define[ \t]+)?([^\s:+?!=#]+)[ \t]*(?:[:+?!]*=.*|$)")
+_EVALUATED = re.compile(r"^[^\t#\n][^\n]*\beval\b[^\n]*\bexport\b", re.M)
+_ALL = re.compile(r"^ *\.EXPORT_ALL_VARIABLES *:", re.M)
+_SET = re.compile(r"^ *(?:override +)?(\w+)[ \t]*[:+?!]*=", re.M | re.A)
+_PAIR = re.compile(r"([A-Za-z_]\w*)=(.*)", re.A | re.S)
+_PRINTED = re.compile(rb"^etrace-exported ([A-Za-z_]\w*)=(.*?)^etrace-exported$", re.M | re.S)
+#: words before a program, after which it still has the variables that are set before them
+_BEFORE = frozenset(("env", "exec", "nice", "time", "command", "do", "then", "else", "!", "{"))
+_MAKES = ("make", "gmake")
+
+
+def directive(makefiles: Iterable[Path], environment: Mapping[bytes, bytes]) -> str | None:
+    """Return makefile text that prints what makefiles export; empty if nothing, None if unclear.
+
+    A variable of the environment that they set anew is exported, too.
+    """
+    names, hidden = list[str](), list[str]()
+    for path in makefiles:
+        try:
+            text = _CONTINUED.sub(" ", text_of_file(path, MAX_BYTES))
+        except OSError:
+            continue
+        if _EVALUATED.search(text):
+            return None
+        names += ["$(.VARIABLES)"] if _ALL.search(text) else []
+        names += (name for name in _SET.findall(text) if name.encode() in environment)
+        for found in _DIRECTIVE.finditer(text):
+            words = found[2].partition("#")[0].strip()
+            name = _ASSIGNED.fullmatch(words)
+            listed = name[1] if name else words or "$(.VARIABLES)"
+            (hidden if found[1] else names).append(listed)
+    own = " ".join(dict.fromkeys(names))
+    if not own:
+        return ""
+    without = " ".join([_OWN, *(each for each in hidden if each != "$(.VARIABLES)")])
+    return (
+        f"etrace-names = {own}\netrace-hidden = {without}\n{GOAL}:;@"
+        "$(foreach etrace-name,$(sort $(filter-out $(etrace-hidden),$(etrace-names))),"
+        "$(if $(filter file override,$(origin $(etrace-name))),"
+        f"$(info {GOAL} $(etrace-name)=$($(etrace-name)))$(info {GOAL})))"
+    )
+
+
+def values(printed: bytes) -> dict[bytes, bytes]:
+    """Return the variables in what a make printed for `directive`."""
+    return {name: value.removesuffix(b"\n") for name, value in _PRINTED.findall(printed)}
+
+
+def assigned(commands: Iterable[Sequence[str]]) -> dict[bytes, bytes] | None:
+    """Return the variables that shells and `env` set for a make; None when that is not clear.
+
+    `commands` are the arguments of the processes above it, the outermost last.
+    """
+    found: dict[bytes, bytes] = {}
+    for argv in commands:
+        if len(argv) > 2 and argv[1] == "-c":
+            words = _words(argv[2])
+        elif argv and Path(argv[0]).name == "env":
+            words = list(argv)
+        else:
+            continue
+        if words is None:
+            return None
+        for name, value in _of_make(words):
+            if "$" in value or "`" in value:
+                return None
+            found.setdefault(os.fsencode(name), os.fsencode(value))
+    return found
+
+
+def _words(command: str) -> list[str] | None:
+    """Return the words of a shell's command; None when it may set variables otherwise."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        return None
+    return None if "export" in words else words
+
+
+def _of_make(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    own = list[tuple[str, str]]()
+    for word in words:
+        if found := _PAIR.fullmatch(word):
+            own.append((found[1], found[2]))
+        elif Path(word).name in _MAKES:
+            yield from own
+            own = []
+        elif word not in _BEFORE:
+            own = []
