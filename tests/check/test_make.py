@@ -184,6 +184,120 @@ def test_a_make_that_prints_without_end_is_stopped(
         found(tree)
 
 
+def test_each_entry_of_a_double_colon_counts(tmp_path: Path) -> None:
+    rules = "out:: a.c\n\tcat a.c > out\nout:: b.c\n\tcat b.c >> out\n"
+    assert keys(build(tmp_path, rules)) == []
+    wrong = rules.replace("cat b.c", "cat b.c a.h")
+    (tmp_path / "out").unlink()
+    assert keys(build(tmp_path, wrong)) == ["missing-input a.h out"]
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "$(file >$@.in,$^)\n\tcat $@.in > $@",
+        "$(file >l,a)$(file >>l,b)\n\tcat l > $@",
+        "$(call write,$@.in)\n\tcat $@.in > $@",
+    ],
+)
+def test_a_file_that_make_writes_for_a_recipe_is_no_input(tmp_path: Path, recipe: str) -> None:
+    rules = f"write = $(file >$1,x)\nprog: a.c\n\t{recipe}\n"
+    assert keys(build(tmp_path, rules)) == []
+
+
+def test_a_name_through_a_link_is_that_of_the_kernel(tmp_path: Path) -> None:
+    (tmp_path / "other" / "d").mkdir(parents=True)
+    (tmp_path / "l").symlink_to("other/d")
+    sources = {"other/x.h": "#define X 1\n", "x.c": '#include "l/../x.h"\nint x = X;\n'}
+    tree = build(tmp_path, "x.o: x.c l/../x.h\n\tcc -c x.c\n", **sources)
+    assert keys(tree) == []
+    os.utime(tree / "other/x.h", (2e9, 2e9))
+    assert subprocess.run(["make", "-q"], cwd=tree, check=False).returncode == 1
+    (tree / "x.o").unlink()
+    assert keys(build(tmp_path, "x.o: x.c\n\tcc -c x.c\n", **sources)) == [
+        "missing-input other/x.h x.o"
+    ]
+
+
+@pytest.mark.parametrize("recipe", ["", " ;", " ; @:", " | FORCE"])
+def test_a_file_without_a_recipe_passes_no_change_on(tmp_path: Path, recipe: str) -> None:
+    """GNU make compares the file itself with what needs it, and that file does not change."""
+    rules = f"a.o: a.c\n\tcc -c a.c\na.c: a.h{recipe}\nFORCE:\n"
+    tree = build(tmp_path, rules)
+    assert keys(tree) == ["missing-input a.h a.o"]
+    before = (tree / "a.o").stat().st_mtime_ns
+    os.utime(tree / "a.h")
+    subprocess.run(["make"], cwd=tree, check=True)
+    assert (tree / "a.o").stat().st_mtime_ns == before
+
+
+def test_a_target_without_a_recipe_that_is_no_file_passes_changes_on(tmp_path: Path) -> None:
+    rules = "a.o: headers a.c\n\tcc -c a.c\nheaders: a.h\n"
+    assert keys(build(tmp_path, rules)) == []
+
+
+# ---- links ----
+
+LINK = "\tcc -shared -o $@ f.o\n"
+LIBRARIES = {
+    "links in the recipe": "libf.so: f.o\n\tcc -shared -o $@.1.2 f.o; ln -sf $@.1.2 $@\n",
+    "a rule for each": (
+        "libf.so: libf.so.1\n\tln -sf libf.so.1 $@\n"
+        "libf.so.1: libf.so.1.2\n\tln -sf libf.so.1.2 $@\n"
+        f"libf.so.1.2: f.o\n{LINK}"
+    ),
+    "the file first": (
+        f"libf.so.1.2: f.o\n{LINK}libf.so.1: libf.so.1.2\n\tln -sf libf.so.1.2 $@\n"
+        "libf.so: libf.so.1\n\tln -sf libf.so.1 $@\n"
+    ),
+    "a rule for the links": (
+        f"libf.so libf.so.1 &: libf.so.1.2\n\tln -sf libf.so.1.2 libf.so.1\n"
+        f"\tln -sf libf.so.1 libf.so\nlibf.so.1.2: f.o\n{LINK}"
+    ),
+}
+
+
+@pytest.mark.parametrize("how", LIBRARIES)
+def test_a_library_by_several_names(tmp_path: Path, how: str) -> None:
+    rules = f"all: prog\nprog: a.o libf.so\n\tcc -o $@ a.o ./libf.so\na.o: a.h\n{LIBRARIES[how]}"
+    assert keys(build(tmp_path, rules, **{"f.c": "int f(void) { return 0; }\n"})) == []
+
+
+def test_a_library_that_nothing_waits_for(tmp_path: Path) -> None:
+    rules = "all: libf.so prog\nprog: a.o\n\tcc -o $@ a.o ./libf.so\na.o: a.h\n"
+    tree = build(
+        tmp_path, rules + LIBRARIES["a rule for each"], **{"f.c": "int f(void) { return 0; }\n"}
+    )
+    assert keys(tree) == ["missing-order libf.so.1.2 prog"]
+
+
+VERSIONED = """\
+cmake_minimum_required(VERSION 3.13)
+project(x C)
+add_library(f SHARED f.c)
+set_target_properties(f PROPERTIES VERSION 1.2.3 SOVERSION 1)
+add_executable(m m.c)
+target_link_libraries(m f)
+"""
+
+
+@pytest.mark.parametrize(("generator", "command"), [("Unix Makefiles", "make"), ("Ninja", "ninja")])
+def test_a_versioned_library_of_cmake(tmp_path: Path, generator: str, command: str) -> None:
+    for name, text in {
+        "CMakeLists.txt": VERSIONED,
+        "f.c": "int f(void) { return 0; }\n",
+        "m.c": "int f(void); int main(void) { return f(); }\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    subprocess.run(
+        ["cmake", "-G", generator, "-S", tmp_path, "-B", tmp_path / "b"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    result = found(trace(tmp_path / "b", command, {}))
+    assert [fault.key for fault in result.faults] == []
+    assert result.n_known >= 4
+
+
 # ---- makefiles of CMake ----
 
 CMAKE = """\

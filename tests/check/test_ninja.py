@@ -101,6 +101,65 @@ def test_a_dependency_file_that_stays_is_read(tmp_path: Path) -> None:
     assert keys(tree) == ["missing-input a.h a.o"]
 
 
+@pytest.mark.parametrize(
+    "text", ["a.o:\\ta.c a.h\\n", "a.o: a.c a.h\\r\\n", "a.o : a.c \\\\\\n\\ta.h"]
+)
+def test_forms_of_dependency_files(tmp_path: Path, text: str) -> None:
+    rules = RIGHT.replace("-MMD -MF $out.d", "").replace("  deps = gcc\n", "")
+    rules = rules.replace("-o $out\n", f"-o $out && printf '{text}' > $out.d\n", 1)
+    tree = build(tmp_path, rules.replace("build b.o: cc b.c || gen.h", "build b.o: cc b.c | gen.h"))
+    assert keys(tree) == []
+
+
+@pytest.mark.parametrize("deps", ["", "  deps = gcc\n"])
+def test_a_name_through_a_link_is_read_as_text(tmp_path: Path, deps: str) -> None:
+    """ninja takes l/../x.h for x.h: what the compiler read is not what it looks at."""
+    (tmp_path / "other" / "d").mkdir(parents=True)
+    (tmp_path / "l").symlink_to("other/d")
+    rules = RIGHT.partition("rule link")[0].replace("  deps = gcc\n", deps)
+    sources = {"other/x.h": "#define X 1\n", "a.c": '#include "l/../x.h"\nint x = X;\n', "x.h": ""}
+    tree = build(tmp_path, f"{rules}build a.o: cc a.c\n", **sources)
+    assert keys(tree) == ["missing-input other/x.h a.o"]
+    os.utime(tree / "other/x.h", (2e9, 2e9))
+    assert "no work to do" in ninja(tree, "-n")
+    (tree / "x.h").unlink()  # which is asked for in each run
+    assert keys(tree) == []
+    assert "a.o" in ninja(tree, "-n", "-v")
+
+
+def test_an_alias_that_is_a_file_passes_no_change_on(tmp_path: Path) -> None:
+    rules = RIGHT.replace("  depfile = $out.d\n  deps = gcc\n", "").replace("|| gen.h", "| gen.h")
+    tree = build(tmp_path, rules + "build a.c: phony a.h\n")
+    assert keys(tree) == ["missing-input a.h a.o"]
+    os.utime(tree / "a.h", (2e9, 2e9))
+    assert "no work to do" in ninja(tree, "-n")
+    named = rules.replace("cc a.c", "cc a.c | headers") + "build headers: phony a.h\n"
+    (tree / "build.ninja").write_text(named)
+    assert keys(tree) == []
+    assert "a.o" in ninja(tree, "-n", "-v")
+
+
+def test_a_library_by_several_names(tmp_path: Path) -> None:
+    rules = """\
+rule cc
+  command = cc -c $in -o $out
+rule so
+  command = cc -shared $in -o $out
+rule ln
+  command = ln -sf $in $out
+rule link
+  command = cc a.o ./libf.so -o $out
+build f.o: cc f.c
+build a.o: cc a.c | a.h
+build libf.so.1.2: so f.o
+build libf.so: ln libf.so.1
+build libf.so.1: ln libf.so.1.2
+build prog: link a.o libf.so
+"""
+    tree = build(tmp_path, rules, **{"f.c": "int f(void) { return 0; }\n"})
+    assert keys(tree) == []
+
+
 def test_two_edges_that_write_one_file(tmp_path: Path) -> None:
     rules = "rule r\n  command = echo $out > log; echo > $out\nbuild x: r\nbuild y: r\n"
     assert keys(build(tmp_path, rules)) == ["two-writers log y"]
