@@ -39,7 +39,7 @@ _MAKES = ("make", "gmake")
 def directive(makefiles: Iterable[Path], environment: Mapping[bytes, bytes]) -> str | None:
     """Return makefile text that prints what makefiles export; empty if nothing, None if unclear.
 
-    A variable of the environment that they set anew is exported, too.
+    A variable of the environment that they set again is exported, too.
     """
     names, hidden = list[str](), list[str]()
     for path in makefiles:

@@ -46,7 +46,7 @@ _VALUE = re.compile(r"(?P<name>.*?) (?P<sign>[:+]?)= (?P<value>.*)")
 #: a line of a recipe that changes no file
 _NOTHING = re.compile(r"[\s@+-]*(?::|true|#.*)?\s*")
 #: of one name: words with blanks between them, and places where it may end
-MAX_WORDS, MAX_ENDS = 64, 16
+MAX_WORDS, MAX_ENDS = 16, 16
 #: words between prerequisites
 SIGNS = ("|", ".WAIT")
 #: targets with .WAIT between their prerequisites; with more, all recipes count as ordered
@@ -257,11 +257,11 @@ class _Names:
         leads = [False] * len(words) + [True]
         for at in reversed(range(len(words))):
             leads[at] = any(leads[end] for end in ends[at])
-        return tuple(
+        return tuple(dict.fromkeys(
             " ".join(words[at:end])
             for at, own in enumerate(ends) for end in own
             if is_begin[at] and (leads[end] or not leads[0]) and words[at:end] != [""]
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def _ends(self, words: Sequence[str], at: int) -> list[int]:
         """Return where a name that begins at a word may end."""

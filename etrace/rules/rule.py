@@ -237,8 +237,9 @@ class Rules:
         more = list[tuple[Hashable, Hashable]]()
         for rule in self._by_place.values():
             seen, group, before = set[Hashable](), list[Hashable](), list[Hashable]()
-            for name in (*rule.needs, *rule.order_only) if rule.waits else ():
-                if name in rule.waits:
+            waits = frozenset(rule.waits)
+            for name in (*rule.needs, *rule.order_only) if waits else ():
+                if name in waits:
                     more += [((rule.name, name), each) for each in group + before]
                     group, before = [], [(rule.name, name)]
                 todo = [self._node(name, order_only=True)]

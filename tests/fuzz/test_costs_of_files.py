@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from etrace.origin.dpkg import Dpkg
 from etrace.origin.git import read_index
 from etrace.origin.languages import Pip
 from etrace.origin.package import Folder, Release
-from etrace.rules import dependency_files, generated, ninja_deps, ninja_manifest
+from etrace.rules import dependency_files, generated, make_database, ninja_deps, ninja_manifest
 from etrace.rules.rule import absolute
 
 TIMES, MOST = 8, 20
@@ -49,6 +49,56 @@ def put(path: Path, data: bytes) -> Path:
 def dependency_file(folder: Path, n: int) -> Work:
     path = put(folder / "x.d", b"x.o:" + b" a\\ b.h" * n + b"\n")
     return lambda: sum(1 for _ in dependency_files.inputs(path))
+
+
+def data_base(folder: Path, lines: Iterable[str], recipe: str = "", head: str = "") -> Work:
+    """Write what make prints of files, each with its line, and return what reads it."""
+    after = f"#  Implicit rule search has not been done.\n#  File does not exist.\n{recipe}\n"
+    text = f"# Make data base, printed on x\n{head}# Files\n\n"
+    put(folder / "printed", (text + "".join(f"{line}\n{after}" for line in lines)).encode())
+    return lambda: make_database.read((folder / "printed").read_text(), folder)
+
+
+@kind(20_000)
+def names_in_a_data_base_of_make(folder: Path, n: int) -> Work:
+    names = [f"a {number} b" for number in range(n)]
+    return data_base(folder, [*(f"{name}:" for name in names), f"all: {' '.join(names)}"])
+
+
+@kind(10_000)
+def names_of_one_word_in_a_data_base_of_make(folder: Path, n: int) -> Work:
+    names = [" ".join("a" * number) for number in range(1, 64)]
+    return data_base(folder, [*(f"{name}:" for name in names), f"all: {' '.join('a' * n)}"])
+
+
+@kind(20_000)
+def colons_in_a_data_base_of_make(folder: Path, n: int) -> Work:
+    return data_base(folder, ["a: " + "b: " * n, "c: " + "d:: " * n, "e f:"])
+
+
+@kind(20_000)
+def double_colons_in_a_data_base_of_make(folder: Path, n: int) -> Work:
+    return data_base(folder, (f"a:: b{number}" for number in range(n)))
+
+
+@kind(20_000)
+def lines_in_a_data_base_of_make(folder: Path, n: int) -> Work:
+    lines = "#  recipe to execute (from 'x', line 1):\n" + "\tx \\\n" * n + "\ty\n"
+    return data_base(folder, ["a: b"], lines + "\t" + "\\" * n)
+
+
+@kind(3_000)
+def waits_in_a_data_base_of_make(folder: Path, n: int) -> Work:
+    needs = " .WAIT ".join(f"b{number}" for number in range(n))
+    data_base(folder, [f"a: {needs}"], head="# Variables\n# default\nMAKE_VERSION := 4.4\n")
+
+    def work() -> object:
+        rules = make_database.read((folder / "printed").read_text(), folder)
+        assert rules is not None
+        assert rules.needs([f"{folder}/b{n - 1}"], [f"{folder}/b0"], order_only=True)
+        return rules
+
+    return work
 
 
 @kind(60_000)
@@ -135,7 +185,9 @@ def index_of_git(folder: Path, n: int) -> Work:
 
 
 #: what is read of them is kept: edges, entries
-KEPT = {"build_ninja", "log_of_ninja", "compilation_database", "index_of_git"}
+KEPT = {"build_ninja", "log_of_ninja", "compilation_database", "index_of_git"} | {
+    name for name in KINDS if name.endswith("in_a_data_base_of_make")
+}
 
 
 @pytest.mark.parametrize("name", sorted(KINDS))

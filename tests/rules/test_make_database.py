@@ -9,6 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import other_makes
 import pytest
 
 from etrace.rules import make_database
@@ -21,19 +22,32 @@ SOURCES = ("s0", "s 1", "s:2", "s3%", "s#4", "s$5")
 RECIPE = "\t@echo '$@' >> log; touch '$@'\n"
 
 
-def make(tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run make in a tree."""
-    return subprocess.run(
-        ["make", *words], cwd=tree, env=ENVIRONMENT, capture_output=True, text=True, check=False
-    )
+class Make:
+    """A GNU make."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+
+    def run(self, tree: Path, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run it in a tree."""
+        return subprocess.run(
+            [*self.words, *words], cwd=tree, env=ENVIRONMENT, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+
+    def rules(self, tree: Path, makefile: str, *words: str) -> Rules:
+        """Return the rules of a makefile, as it prints them."""
+        (tree / "Makefile").write_text(makefile)
+        rules = make_database.read(self.run(tree, "-pnk", *words).stdout, tree)
+        assert rules is not None
+        return rules
 
 
-def rules_of(tree: Path, makefile: str, *words: str) -> Rules:
-    """Return the rules of a makefile, as make prints them."""
-    (tree / "Makefile").write_text(makefile)
-    rules = make_database.read(make(tree, "-pnk", *words).stdout, tree)
-    assert rules is not None
-    return rules
+#: 4.3 is Debian 12's; 4.4.1 is Debian 13's
+@pytest.fixture(params=["make", pytest.param("trixie", marks=pytest.mark.slow)])
+def make(request: pytest.FixtureRequest) -> Make:
+    """Return a make: the machine's, or that of another suite."""
+    return Make(*(["make"] if request.param == "make" else other_makes.words_of(request.param)))
 
 
 def escaped(name: str) -> str:
@@ -43,33 +57,33 @@ def escaped(name: str) -> str:
     return name.replace("$", "$$")
 
 
-def test_names_with_blanks_colons_and_other_signs(tmp_path: Path) -> None:
+def test_names_with_blanks_colons_and_other_signs(tmp_path: Path, make: Make) -> None:
     names = ["a b", "c:d", "e%f", "g#h", "i$j", "k  l", "x:y z", "o", "p q r"]
     needed = " ".join(map(escaped, names))
     own = "".join(f"{escaped(name)}:\n\ttouch '{name}'\n" for name in names)
-    rules = rules_of(tmp_path, f"all: {needed}\nlast: {escaped('a b')} | o\n{own}", "all")
+    rules = make.rules(tmp_path, f"all: {needed}\nlast: {escaped('a b')} | o\n{own}", "all")
     assert rules.rules["all"].needs == tuple(names)
     assert (rules.rules["last"].needs, rules.rules["last"].order_only) == (("a b",), ("o",))
     assert rules.rules["a b"].recipe == ["touch 'a b'"]
     assert all(rules.rules[name].is_target for name in names)
 
 
-def test_a_line_with_two_readings_has_the_names_of_both(tmp_path: Path) -> None:
-    rules = rules_of(tmp_path, "x: a b c\ny: a\\ b\na b c a\\ b: ; touch $@\n")
+def test_a_line_with_two_readings_has_the_names_of_both(tmp_path: Path, make: Make) -> None:
+    rules = make.rules(tmp_path, "x: a b c\ny: a\\ b\na b c a\\ b: ; touch $@\n")
     assert set(rules.rules["x"].needs) == {"a", "b", "c", "a b"}
 
 
-def test_a_double_colon_has_several_entries(tmp_path: Path) -> None:
+def test_a_double_colon_has_several_entries(tmp_path: Path, make: Make) -> None:
     (tmp_path / "b").touch()
     (tmp_path / "a").touch()
-    rules = rules_of(tmp_path, "o:: a\n\techo 1 > $@\no:: b | a\n\techo 2 >> $@\n")
+    rules = make.rules(tmp_path, "o:: a\n\techo 1 > $@\no:: b | a\n\techo 2 >> $@\n")
     rule = rules.rules["o"]
     assert (rule.needs, rule.order_only, rule.is_always) == (("a", "b"), ("a",), False)
     assert rule.recipe == ["echo 1 > $@", "echo 2 >> $@"]
-    assert rules_of(tmp_path, "o:: a\n\techo 1 > $@\no::\n\techo 2 >> $@\n").rules["o"].is_always
+    assert make.rules(tmp_path, "o:: a\n\techo 1 > $@\no::\n\techo 2 >> $@\n").rules["o"].is_always
 
 
-def test_variables_of_a_target_are_neither_rules_nor_recipes(tmp_path: Path) -> None:
+def test_variables_of_a_target_are_neither_rules_nor_recipes(tmp_path: Path, make: Make) -> None:
     makefile = """\
 define LINES
 # Files
@@ -84,13 +98,13 @@ x: s
 \techo $(V)
 s: ; touch s
 """
-    rules = rules_of(tmp_path, makefile.replace("#  Imp", "# Imp"))
+    rules = make.rules(tmp_path, makefile.replace("#  Imp", "# Imp"))
     assert "fake" not in rules.rules
     assert rules.rules["x"].needs == ("s",)
     assert rules.rules["x"].recipe == ["echo $(V)"]
 
 
-def test_lines_of_a_recipe(tmp_path: Path) -> None:
+def test_lines_of_a_recipe(tmp_path: Path, make: Make) -> None:
     makefile = """\
 x:
 \techo one \\
@@ -104,56 +118,58 @@ z: ;
 w:
 \t@# nothing
 """
-    rules = rules_of(tmp_path, makefile, "x", "y", "z", "w").rules
+    rules = make.rules(tmp_path, makefile, "x", "y", "z", "w").rules
     assert rules["x"].recipe == ["echo one two;", "@echo three \\\\", "-echo four"]
     assert [rules[name].has_recipe for name in "xyzw"] == [True, False, False, False]
 
 
-def test_another_sign_before_recipes(tmp_path: Path) -> None:
-    rules = rules_of(tmp_path, ".RECIPEPREFIX = >\nx: y\n>touch x\ny:\n>touch \\\n>  y\n")
+def test_another_sign_before_recipes(tmp_path: Path, make: Make) -> None:
+    rules = make.rules(tmp_path, ".RECIPEPREFIX = >\nx: y\n>touch x\ny:\n>touch \\\n>  y\n")
     assert rules.rules["x"].recipe == ["touch x"]
     assert rules.rules["y"].recipe == ["touch y"]
 
 
-def test_a_recipe_is_known_whether_its_target_is_up_to_date_or_not(tmp_path: Path) -> None:
+def test_a_recipe_is_known_whether_its_target_is_up_to_date_or_not(
+    tmp_path: Path, make: Make
+) -> None:
     """make prints automatic variables between a target and its recipe once it expanded this."""
     makefile = "x: V = 1\nx: s\n\ttouch x\ns: ; touch s\n"
-    before = rules_of(tmp_path, makefile).rules["x"]
-    make(tmp_path)
-    after = rules_of(tmp_path, makefile).rules["x"]
+    before = make.rules(tmp_path, makefile).rules["x"]
+    make.run(tmp_path)
+    after = make.rules(tmp_path, makefile).rules["x"]
     assert before.recipe == after.recipe == ["touch x"]
 
 
-def test_targets_that_one_recipe_makes(tmp_path: Path) -> None:
-    makefile = "all: a c.x\na b &: s\n\ttouch a b\n%.x %.y: s\n\ttouch $*.x $*.y\ns: ; touch s\n"
-    rules = rules_of(tmp_path, makefile).rules
-    assert (rules["a"].also, rules["b"].also, rules["c.x"].also) == (("b",), ("a",), ("c.y",))
+def test_targets_that_one_recipe_makes(tmp_path: Path, make: Make) -> None:
+    makefile = "all: a c.x\na b &: s\n\ttouch a b\n%.x %.z: s\n\ttouch $*.x $*.z\ns: ; touch s\n"
+    rules = make.rules(tmp_path, makefile).rules
+    assert (rules["a"].also, rules["b"].also, rules["c.x"].also) == (("b",), ("a",), ("c.z",))
 
 
-def test_a_file_that_need_not_be_there(tmp_path: Path) -> None:
+def test_a_file_that_need_not_be_there(tmp_path: Path, make: Make) -> None:
     (tmp_path / "a.y").touch()
-    rules = rules_of(tmp_path, "%.c: %.y\n\tcp $< $@\n%.o: %.c\n\tcp $< $@\nall: a.o\n", "all")
+    rules = make.rules(tmp_path, "%.c: %.y\n\tcp $< $@\n%.o: %.c\n\tcp $< $@\nall: a.o\n", "all")
     assert rules.rules["a.c"].is_intermediate
-    make(tmp_path, "all")
+    make.run(tmp_path, "all")
     assert not (tmp_path / "a.c").exists()
     own = rules.path("a.o")
     assert not rules.runs_always([own])
     assert rules.needs([own], [rules.path("a.y")], order_only=False)
 
 
-def test_prerequisites_that_are_expanded_twice(tmp_path: Path) -> None:
+def test_prerequisites_that_are_expanded_twice(tmp_path: Path, make: Make) -> None:
     makefile = (
         ".SECONDEXPANSION:\nL = s t\nx: $$(L) | $$(subst x,o,$$@)\n\ttouch x\ns t o: ; touch $@\n"
     )
-    rule = rules_of(tmp_path, makefile).rules["x"]
+    rule = make.rules(tmp_path, makefile).rules["x"]
     assert (rule.needs, rule.order_only) == (("s", "t"), ("o",))
 
 
-def test_directory_and_makefiles(tmp_path: Path) -> None:
+def test_directory_and_makefiles(tmp_path: Path, make: Make) -> None:
     tree = tmp_path / "a $ b"
     tree.mkdir()
     (tree / "more files.mk").touch()
-    rules = rules_of(tree, "I := more\\ files.mk\ninclude $(I)\nx: ; touch x\n")
+    rules = make.rules(tree, "I := more\\ files.mk\ninclude $(I)\nx: ; touch x\n")
     assert rules.directory == tree
     assert rules.makefiles == {str(tree / "Makefile"), str(tree / "more files.mk")}
 
@@ -189,6 +205,15 @@ def test_wait_orders_what_is_on_both_sides_of_it() -> None:
     pairs = {x + y for x in "abcde" for y in "abcde" if x != y and waits(rules, x, y)}
     assert pairs == {"ba", "be", "ea", "ca", "da", "db", "dc", "de"}
     assert not rules.needs([rules.path("b")], [rules.path("a")], order_only=False)
+
+
+def test_make_prints_waits_so(tmp_path: Path, make: Make) -> None:
+    text = ".NOTPARALLEL: x\nx: c d\nall: a .WAIT b | c .WAIT d\na b c d: ; touch $@\n"
+    rules = make.rules(tmp_path, text, "x", "all")
+    is_new = rules.rules["all"].needs == ("a", "b")
+    assert is_new == ("4.4" in make.run(tmp_path, "--version").stdout)
+    assert rules.is_serial != is_new
+    assert (waits(rules, "b", "a"), waits(rules, "d", "c")) == (is_new, is_new)
 
 
 def test_before_4_4_wait_is_a_name() -> None:
@@ -247,24 +272,24 @@ def _makefile(some: random.Random, tree: Path) -> tuple[str, list[str], list[str
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_what_make_makes_again_is_what_the_rules_say(tmp_path: Path, seed: int) -> None:
+def test_what_make_makes_again_is_what_the_rules_say(tmp_path: Path, make: Make, seed: int) -> None:
     text, made, kept = _makefile(random.Random(seed), tmp_path)
     (tmp_path / "d").mkdir()
     for name in (*SOURCES, *kept):
         (tmp_path / name).touch()
         os.utime(tmp_path / name, (1e9, 1e9))
     (tmp_path / "Makefile").write_text(text)
-    first = make(tmp_path, "-k")
+    first = make.run(tmp_path, "-k")
     if first.returncode:  # a name that is needed otherwise than it is made
         assert "No rule to make target" in first.stderr
         return
-    rules = rules_of(tmp_path, text)
+    rules = make.rules(tmp_path, text)
     for source in SOURCES:
-        make(tmp_path)
+        make.run(tmp_path)
         (tmp_path / "log").write_text("")
         time.sleep(0.01)  # a tick of the kernel's clock of files
         os.utime(tmp_path / source)
-        make(tmp_path)
+        make.run(tmp_path)
         again = set(map(rules.path, (tmp_path / "log").read_text().splitlines()))
         own = {rules.path(name) for name in made}
         assert {
