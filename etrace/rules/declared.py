@@ -49,7 +49,11 @@ _NOT_EXECUTED = re.compile(rb": Protocol error$", re.MULTILINE)
 _JOBS = re.compile(rb"(?:-j\d*|--jobs(?:=\d*)?|--jobserver-\w+=\S*|--sync-\S*|-O\w*)")
 _ENDED = re.compile(rb"^make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error 127$", re.MULTILINE)
 _STOP = b"  Stop."
-STDIN = {b"-", b"-f-", b"--file=-", b"--makefile=-", b"/dev/stdin", b"-f/dev/stdin"}
+_CANNOT_WRITE = " *** open: "
+#: a makefile that is a pipe
+_STDIN = re.compile(
+    rb"(?:-[a-zA-Z]*f|--(?:file|makefile)=)?(?:-|/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+)"
+)
 LIMITS = Limits(seconds=120, memory_bytes=8 << 30, output_bytes=256 << 20, processes=512)
 
 
@@ -224,6 +228,9 @@ def _is_variable(word: bytes) -> bool:
 
 def _ask_one(started: _Started, *, runs_shell: bool) -> Rules | str:
     printed = _run(started, (b"-pnk",), (), runs_shell=runs_shell)
+    if isinstance(printed, str) and _CANNOT_WRITE in printed:
+        # $(file >NAME) in a recipe that is out of date: with -t no recipe is expanded
+        printed = _run(started, (b"-ptk",), (), runs_shell=runs_shell)
     if isinstance(printed, str):
         return printed
     text = printed.decode("utf-8", "surrogateescape")
@@ -241,7 +248,7 @@ def _run(
         return "its command has --"
     if not started.directory.is_dir():
         return f"{started.directory} is gone"
-    if STDIN.intersection(started.words):
+    if any(map(_STDIN.fullmatch, started.words)):
         return "it read a makefile from standard input, which nothing keeps"
     refuse_foreign(started.directory)
     kept = [word for word in started.words if not _JOBS.fullmatch(word)]

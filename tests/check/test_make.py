@@ -205,6 +205,18 @@ def test_a_file_that_make_writes_for_a_recipe_is_no_input(tmp_path: Path, recipe
     assert keys(build(tmp_path, rules)) == []
 
 
+def test_a_file_that_make_writes_in_every_run_hides_no_rule(tmp_path: Path) -> None:
+    """make expands the recipe when it is asked for its rules, and stops since it cannot write."""
+    rules = "all: list prog\nlist:\n\t$(file >$@.in,$^)cat $@.in\nprog: a.c\n\tcat a.c b.c > prog\n"
+    tree = build(tmp_path, f"{rules}.PHONY: all list\n")
+    before = {path: path.stat().st_mtime_ns for path in tree.iterdir()}
+    result = found(tree)
+    assert (list(result.unknown), [fault.key for fault in result.faults]) == (
+        [], ["missing-input b.c prog"]
+    )  # fmt: skip
+    assert {path: path.stat().st_mtime_ns for path in tree.iterdir()} == before
+
+
 def test_a_name_through_a_link_is_that_of_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "other" / "d").mkdir(parents=True)
     (tmp_path / "l").symlink_to("other/d")

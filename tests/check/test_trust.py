@@ -209,9 +209,11 @@ def test_long_recipes_are_joined_once() -> None:
     assert time.process_time() - began < 20  # joined one by one they take minutes
 
 
-def test_a_makefile_of_standard_input_is_said_to_be_gone(tmp_path: Path) -> None:
-    tree = trace(tmp_path / "tree", "make -f - < Makefile", {
-        "Makefile": RECIPES, "a.c": "a\n", "b.h": "b\n",
-    })  # fmt: skip
+@pytest.mark.parametrize(
+    "command",
+    ["make -f - < Makefile", "make -sf- < Makefile", "cat Makefile | make --file=/dev/stdin"],
+)
+def test_a_makefile_of_standard_input_is_said_to_be_gone(tmp_path: Path, command: str) -> None:
+    tree = trace(tmp_path / "tree", command, {"Makefile": RECIPES, "a.c": "a\n", "b.h": "b\n"})
     ((_, why),) = found(tree).unknown
     assert why == "it read a makefile from standard input, which nothing keeps"
