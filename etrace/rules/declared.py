@@ -32,8 +32,9 @@ from etrace.query.files import BITS, READ, WRITE
 from etrace.rules import exported, generated, make_database, ninja_rules
 from etrace.rules.recipes import NINJA, Recipes
 from etrace.rules.rule import Rules
+from etrace.sandbox import run as sandbox
 from etrace.sandbox.programs import UntrustedError, opened, trusted_path
-from etrace.sandbox.run import Allowed, Limits, run
+from etrace.sandbox.run import Allowed, Limits
 from etrace.spec.database import ACCESS, NONE, file_type
 
 REFUSED = ("its make is not run", "run etrace check as that user")
@@ -65,6 +66,21 @@ class Asked:
     unknown: dict[int, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A run of make; words are its arguments, and the variables of the makes around it."""
+
+    program: bytes
+    words: tuple[bytes, ...]
+    directory: Path
+    environment: dict[bytes, bytes]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Return what distinguishes it from others."""
+        return self.directory, self.words, tuple(sorted(self.environment.items()))
+
+
 class _Makes:
     """How each make of an image was started, and what it hands on to the makes below it."""
 
@@ -76,6 +92,8 @@ class _Makes:
             self._traced[upid] = {name: value for name, _, value in pairs}
         self._started: dict[int, _Started | str] = {}
         self._handed: dict[int, dict[bytes, bytes] | str] = {}
+        self._directives = exported.Directives()
+        self._printed: dict[tuple[object, ...], bytes | str] = {}
 
     def started(self, row: int) -> _Started | str:
         """Return how a make was started, or why that is not known."""
@@ -117,21 +135,19 @@ class _Makes:
         started = self.started(row)
         if isinstance(started, str):
             return started
-        makefiles = map(Path, self.opened(row, READ))
-        text = exported.directive(makefiles, started.environment)
+        text = self._directives.printing(self.opened(row, READ), started.environment)
         if text is None:
             return exported.UNKNOWN
         if not text:
             return started.environment
-        done = _run(
-            started,
-            (b"-nk", b"--eval=" + os.fsencode(text)),
-            (exported.GOAL.encode(),),
-            runs_shell=self.runs_shell,
-        )
-        if isinstance(done, str):
-            return done
-        return started.environment | exported.values(done)
+        key = text, started.key
+        if key not in self._printed:
+            options = b"-nk", b"--eval=" + os.fsencode(text)
+            self._printed[key] = self.run(started, options, [exported.GOAL.encode()])
+        printed = self._printed[key]
+        if isinstance(printed, str):
+            return printed
+        return started.environment | exported.values(printed)
 
     def opened(self, row: int, access: int) -> frozenset[str]:
         """Return the files that a make opened itself, for reading or for writing."""
@@ -144,20 +160,51 @@ class _Makes:
             and S_ISREG(file_type(opens["mode"][each]))
         )
 
+    def rules(self, started: _Started) -> Rules | str:
+        """Return the rules of a make, or why they are not known."""
+        printed = self.run(started, (b"-pnk",))
+        if isinstance(printed, str) and _CANNOT_WRITE in printed:
+            # $(file >NAME) in a recipe that is out of date: with -t no recipe is expanded
+            printed = self.run(started, (b"-ptk",))
+        if isinstance(printed, str):
+            return printed
+        text = printed.decode("utf-8", "surrogateescape")
+        if (rules := make_database.read(text, started.directory)) is None:
+            return "make prints no data base for it"
+        generated.learn(rules)
+        return rules
 
-@dataclass(frozen=True, slots=True)
-class _Started:
-    """A run of make; words are its arguments, and the variables of the makes around it."""
-
-    program: bytes
-    words: tuple[bytes, ...]
-    directory: Path
-    environment: dict[bytes, bytes]
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Return what distinguishes it from others."""
-        return self.directory, self.words, tuple(sorted(self.environment.items()))
+    def run(
+        self, started: _Started, options: Sequence[bytes], goals: Sequence[bytes] = ()
+    ) -> bytes | str:
+        """Return what make prints with other options and more goals, or why it is not run."""
+        if b"--" in started.words:
+            return "its command has --"
+        if not started.directory.is_dir():
+            return f"{started.directory} is gone"
+        if any(map(_STDIN.fullmatch, started.words)):
+            return "it read a makefile from standard input, which nothing keeps"
+        refuse_foreign(started.directory)
+        kept = [word for word in started.words if not _JOBS.fullmatch(word)]
+        own = _own_environment(started.environment)
+        try:
+            path = trusted_path(started.program)
+            if path.name not in NAMES:
+                return f"{path} is not run: its name is neither {' nor '.join(NAMES)}"
+            with opened(path) as it:
+                if _has_guile(path):
+                    return f"{path} is not run: it has Guile, and makefiles can be programs of it"
+                words, allowed = [*options, *kept, *goals], Allowed(executes=self.runs_shell)
+                done = sandbox.run(
+                    it, words, started.directory, own, allowed=allowed, limits=LIMITS
+                )
+        except UntrustedError as error:
+            return f"not run: {error}"
+        if done.denied and os.geteuid() == ROOT:
+            return f"{done.denied[0]} is not read: {PLAIN}"
+        if not self.runs_shell and _has_missed_a_shell(done.stderr):
+            return "its makefiles call $(shell): --run-shell lets them"
+        return _stopped(done.stderr) or done.stdout
 
 
 def ask(recipes: Recipes, *, runs_shell: bool = False, is_trusted: bool = False) -> Asked:
@@ -180,7 +227,7 @@ def ask(recipes: Recipes, *, runs_shell: bool = False, is_trusted: bool = False)
             asked.unknown[row] = started
             continue
         if started.key not in known:
-            known[started.key] = _ask_one(started, runs_shell=runs_shell)
+            known[started.key] = makes.rules(started)
         answer = known[started.key]
         if isinstance(answer, str):
             asked.unknown[row] = answer
@@ -224,51 +271,6 @@ def _inherited(recipes: Recipes, row: int, is_environment_known: bool) -> list[b
 
 def _is_variable(word: bytes) -> bool:
     return b"=" in word and not word.startswith(b"-")
-
-
-def _ask_one(started: _Started, *, runs_shell: bool) -> Rules | str:
-    printed = _run(started, (b"-pnk",), (), runs_shell=runs_shell)
-    if isinstance(printed, str) and _CANNOT_WRITE in printed:
-        # $(file >NAME) in a recipe that is out of date: with -t no recipe is expanded
-        printed = _run(started, (b"-ptk",), (), runs_shell=runs_shell)
-    if isinstance(printed, str):
-        return printed
-    text = printed.decode("utf-8", "surrogateescape")
-    if (rules := make_database.read(text, started.directory)) is None:
-        return "make prints no data base for it"
-    generated.learn(rules)
-    return rules
-
-
-def _run(
-    started: _Started, options: Sequence[bytes], goals: Sequence[bytes], *, runs_shell: bool
-) -> bytes | str:
-    """Return what make prints with other options and more goals, or why it is not run."""
-    if b"--" in started.words:
-        return "its command has --"
-    if not started.directory.is_dir():
-        return f"{started.directory} is gone"
-    if any(map(_STDIN.fullmatch, started.words)):
-        return "it read a makefile from standard input, which nothing keeps"
-    refuse_foreign(started.directory)
-    kept = [word for word in started.words if not _JOBS.fullmatch(word)]
-    own = _own_environment(started.environment)
-    try:
-        path = trusted_path(started.program)
-        if path.name not in NAMES:
-            return f"{path} is not run: its name is neither {' nor '.join(NAMES)}"
-        with opened(path) as it:
-            if _has_guile(path):
-                return f"{path} is not run: it has Guile, and makefiles can be programs of it"
-            words, allowed = [*options, *kept, *goals], Allowed(executes=runs_shell)
-            done = run(it, words, started.directory, own, allowed=allowed, limits=LIMITS)
-    except UntrustedError as error:
-        return f"not run: {error}"
-    if done.denied and os.geteuid() == ROOT:
-        return f"{done.denied[0]} is not read: {PLAIN}"
-    if not runs_shell and _has_missed_a_shell(done.stderr):
-        return "its makefiles call $(shell): --run-shell lets them"
-    return _stopped(done.stderr) or done.stdout
 
 
 def _has_missed_a_shell(text: bytes) -> bool:

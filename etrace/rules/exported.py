@@ -13,6 +13,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from etrace.rules.dependency_files import text_of_file
@@ -21,6 +22,7 @@ from etrace.rules.dependency_files import text_of_file
 MAX_BYTES = 64 << 20
 UNKNOWN = "variables that it was handed are not known: etrace run --env keeps them"
 GOAL = "etrace-exported"
+_ALL_NAMES = "$(.VARIABLES)"
 #: what make sets itself
 _OWN = "SHELL CURDIR MAKE% MFLAGS GNUMAKEFLAGS etrace-%"
 _CONTINUED = re.compile(r"\\\r?\n[ \t]*")
@@ -36,36 +38,62 @@ _BEFORE = frozenset(("env", "exec", "nice", "time", "command", "do", "then", "el
 _MAKES = ("make", "gmake")
 
 
-def directive(makefiles: Iterable[Path], environment: Mapping[bytes, bytes]) -> str | None:
-    """Return makefile text that prints what makefiles export; empty if nothing, None if unclear.
+class Directives:
+    """What makefiles export, by their text; each is read once."""
 
-    A variable of the environment that they set again is exported, too.
-    """
-    names, hidden = list[str](), list[str]()
-    for path in makefiles:
-        try:
-            text = _CONTINUED.sub(" ", text_of_file(path, MAX_BYTES))
-        except OSError:
-            continue
-        if _EVALUATED.search(text):
-            return None
-        names += ["$(.VARIABLES)"] if _ALL.search(text) else []
-        names += (name for name in _SET.findall(text) if name.encode() in environment)
-        for found in _DIRECTIVE.finditer(text):
-            words = found[2].partition("#")[0].strip()
-            name = _ASSIGNED.fullmatch(words)
-            listed = name[1] if name else words or "$(.VARIABLES)"
-            (hidden if found[1] else names).append(listed)
-    own = " ".join(dict.fromkeys(names))
-    if not own:
-        return ""
-    without = " ".join([_OWN, *(each for each in hidden if each != "$(.VARIABLES)")])
-    return (
-        f"etrace-names = {own}\netrace-hidden = {without}\n{GOAL}:;@"
-        "$(foreach etrace-name,$(sort $(filter-out $(etrace-hidden),$(etrace-names))),"
-        "$(if $(filter file override,$(origin $(etrace-name))),"
-        f"$(info {GOAL} $(etrace-name)=$($(etrace-name)))$(info {GOAL})))"
-    )
+    def __init__(self) -> None:
+        self._known: dict[str, _Makefile] = {}
+
+    def printing(self, makefiles: Iterable[str], environment: Mapping[bytes, bytes]) -> str | None:
+        """Return makefile text that prints what is exported; empty if nothing, None if unclear.
+
+        A variable of the environment that they set again is exported, too.
+        """
+        names, hidden = list[str](), list[str]()
+        for path in sorted(makefiles):
+            if path not in self._known:
+                self._known[path] = _read(Path(path))
+            own = self._known[path]
+            if own.is_unclear:
+                return None
+            names += own.names
+            names += (name for name in own.set_names if name.encode() in environment)
+            hidden += own.hidden
+        if not names:
+            return ""
+        without = " ".join([_OWN, *(each for each in hidden if each != _ALL_NAMES)])
+        return (
+            f"etrace-names = {' '.join(dict.fromkeys(names))}\netrace-hidden = {without}\n{GOAL}:;@"
+            "$(foreach etrace-name,$(sort $(filter-out $(etrace-hidden),$(etrace-names))),"
+            "$(if $(filter file override,$(origin $(etrace-name))),"
+            f"$(info {GOAL} $(etrace-name)=$($(etrace-name)))$(info {GOAL})))"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Makefile:
+    """What one makefile exports or not, in its own words, and the variables that it sets."""
+
+    is_unclear: bool = False
+    names: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    set_names: tuple[str, ...] = ()
+
+
+def _read(path: Path) -> _Makefile:
+    try:
+        text = _CONTINUED.sub(" ", text_of_file(path, MAX_BYTES))
+    except OSError:
+        return _Makefile()
+    lists: dict[str, list[str]] = {"": [_ALL_NAMES] if _ALL.search(text) else [], "un": []}
+    for found in _DIRECTIVE.finditer(text):
+        words = found[2].partition("#")[0].strip()
+        name = _ASSIGNED.fullmatch(words)
+        lists[found[1] or ""].append(name[1] if name else words or _ALL_NAMES)
+    return _Makefile(
+        bool(_EVALUATED.search(text)), tuple(lists[""]), tuple(lists["un"]),
+        tuple(dict.fromkeys(_SET.findall(text))),
+    )  # fmt: skip
 
 
 def values(printed: bytes) -> dict[bytes, bytes]:
