@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -15,6 +16,8 @@ from libetrace.core.regular_file import PATH_MAX
 from etrace.rules.reach import Reach, bits_of
 
 NINJA = "ninja"
+#: of an archive, as make has it: LIBRARY(MEMBER)
+_MEMBER = re.compile(r"(?<=.)\([^()]+\)$")
 #: goals that are looked at one by one
 N_FEW = 16
 
@@ -47,13 +50,13 @@ class Rule:
 
 
 def merged(rules: Sequence[Rule]) -> Rule:
-    """Return the rules of one file as one: double colons, or several names for the file.
+    """Return the rules of one file as one: double colons, several names, members of an archive.
 
     Which of its recipes a command is of is not known, so what one of them needs counts for all.
     """
     if len(rules) == 1:
         return rules[0]
-    first = max(rules, key=lambda rule: rule.is_target)
+    first = max(rules, key=lambda rule: (rule.is_target, not _MEMBER.search(rule.name)))
 
     def joined(lists: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(chain.from_iterable(lists)))
@@ -104,7 +107,11 @@ class Rules:
     @cached_property
     def _places(self) -> Mapping[str, str]:
         """Names -> paths whose last part may be a link, as each link may have a rule."""
-        return {name: place(str(self.directory), name) for name in self.rules}
+        directory, is_make = str(self.directory), self.tool != NINJA
+        return {
+            name: place(directory, _MEMBER.sub("", name) if is_make else name)
+            for name in self.rules
+        }
 
     @cached_property
     def _by_place(self) -> Mapping[str, Rule]:

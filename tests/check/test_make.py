@@ -248,6 +248,16 @@ def test_a_target_without_a_recipe_that_is_no_file_passes_changes_on(tmp_path: P
     assert keys(build(tmp_path, rules)) == []
 
 
+def test_members_of_an_archive(tmp_path: Path) -> None:
+    rules = "all: prog\nprog: a.o lib.a\n\tcc -o prog a.o lib.a\na.o: a.h\n"
+    rules += "lib.a: lib.a(f.o) lib.a(g.o)\n"
+    sources = {"f.c": "int f(void) { return 0; }\n", "g.c": "int g;\n"}
+    tree = build(tmp_path, rules, "make -j1", **sources)
+    assert keys(tree) == []
+    os.utime(tree / "g.c", (2e9, 2e9))
+    assert subprocess.run(["make", "-q"], cwd=tree, check=False).returncode == 1
+
+
 # ---- links ----
 
 LINK = "\tcc -shared -o $@ f.o\n"

@@ -194,3 +194,15 @@ def test_what_make_wrote_itself_is_no_input_that_is_missing(tmp_path: Path) -> N
     own = Rules(tmp_path, {"prog": made("prog")}, own_files=frozenset([f"{tmp_path}/prog.in"]))
     assert needs(own, "prog", "prog.in")
     assert not needs(own, "prog", "prog.in", order_only=True)
+
+
+def test_members_of_an_archive_are_the_archive(tmp_path: Path) -> None:
+    (tmp_path / "lib.a").touch()
+    rules = rules_of(
+        tmp_path, made("lib.a(a.o)", "a.o"), Rule("lib.a", ("lib.a(a.o)", "lib.a(b.o)")),
+        made("lib.a(b.o)", "b.o"), made("prog", "lib.a"),
+    )  # fmt: skip
+    for order_only in (False, True):
+        assert needs(rules, "lib.a", "b.o", order_only=order_only)
+        assert needs(rules, "prog", "a.o", order_only=order_only)
+    assert rules.names[str(tmp_path / "lib.a")] == "lib.a"
