@@ -37,14 +37,14 @@ class Rule:
     also: tuple[str, ...] = ()
     is_target: bool = True
     is_phony: bool = False
-    #: whether it is made in every run, whatever it needs
-    is_always: bool = False
-    #: whether it need not be there for what needs it to be up to date
-    is_intermediate: bool = False
     #: whether it has commands that may change the file
     has_recipe: bool = False
     #: lines before expansion, of make alone
     recipe: list[str] = field(default_factory=list)
+    #: whether it is made in every run, whatever it needs
+    is_always: bool = False
+    #: whether it need not be there for what needs it to be up to date
+    is_intermediate: bool = False
     #: those of its needs that are begun after all before them are made (.WAIT)
     waits: tuple[str, ...] = ()
 
