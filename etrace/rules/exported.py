@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +34,10 @@ _SET = re.compile(r"^ *(?:override +)?(\w+)[ \t]*[:+?!]*=", re.M | re.A)
 _PAIR = re.compile(r"([A-Za-z_]\w*)=(.*)", re.A | re.S)
 _PRINTED = re.compile(rb"^etrace-exported ([A-Za-z_]\w*)=(.*?)^etrace-exported$", re.M | re.S)
 #: words before a program, after which it still has the variables that are set before them
-_BEFORE = frozenset(("env", "exec", "nice", "time", "command", "do", "then", "else", "!", "{"))
+_BEFORE = frozenset(("env", "exec", "nice", "time", "command"))
+#: after which a command begins, and what may set variables that are not seen
+_NEXT = frozenset(("do", "then", "else", "if", "while", "!", "{"))
+_UNCLEAR = frozenset((".", "source", "set", "eval"))
 _MAKES = ("make", "gmake")
 
 
@@ -114,33 +117,46 @@ def assigned(commands: Iterable[Sequence[str]]) -> dict[bytes, bytes] | None:
             words = list(argv)
         else:
             continue
-        if words is None:
+        own = None if words is None else _of_make(words)
+        if own is None or any("$" in value or "`" in value for value in own.values()):
             return None
-        for name, value in _of_make(words):
-            if "$" in value or "`" in value:
-                return None
-            found.setdefault(os.fsencode(name), os.fsencode(value))
+        found = {os.fsencode(name): os.fsencode(own[name]) for name in own} | found
     return found
 
 
 def _words(command: str) -> list[str] | None:
-    """Return the words of a shell's command; None when it may set variables otherwise."""
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    """Return the words and operators of a shell's command; None for quotes without an end."""
+    text = command.replace("\\\n", "").replace("\n", " ; ")
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
-        words = list(lexer)
+        return list(lexer)
     except ValueError:
         return None
-    return None if "export" in words else words
 
 
-def _of_make(words: Iterable[str]) -> Iterator[tuple[str, str]]:
-    own = list[tuple[str, str]]()
+def _of_make(words: Iterable[str]) -> dict[str, str] | None:
+    """Return what the makes in a command are handed; None when a file may set variables, too."""
+    found, exported, variables, own = (dict[str, str]() for _ in range(4))
+    is_begin, is_export = True, False
     for word in words:
-        if found := _PAIR.fullmatch(word):
-            own.append((found[1], found[2]))
+        pair = _PAIR.fullmatch(word)
+        if word in _NEXT or not word.strip("();<>|&"):
+            variables |= own if is_begin else {}
+            own, is_begin, is_export = {}, True, False
+        elif is_export:
+            name = pair[1] if pair else word
+            variables |= {name: pair[2]} if pair else {}
+            exported |= {name: variables[name]} if name in variables else {}
+        elif is_begin and pair:
+            own[pair[1]] = pair[2]
+        elif is_begin and word in _UNCLEAR:
+            return None
+        elif is_begin and word == "export":
+            is_export = True
         elif Path(word).name in _MAKES:
-            yield from own
-            own = []
+            found |= exported | own
+            is_begin = False
         elif word not in _BEFORE:
-            own = []
+            own, is_begin = {}, False
+    return found

@@ -29,6 +29,7 @@ HANDED = {
     "in a file": "include more.mk\nall:\n\t$(MAKE) -C s out\n",
     "before make": "all:\n\tL='../x ../y' $(MAKE) -C s out\n",
     "before make in a folder": "all:\n\tcd s && L=../x V=1 $(MAKE) out\n",
+    "exported by a shell": "all:\n\tL='../x ../y'; export L; cd s && $(MAKE) out\n",
     "by env": "all:\n\tenv L='../x ../y' $(MAKE) -C s out\n",
     "before another program": "all:\n\tL='../x ../y' true; $(MAKE) -C s out\n",
     "on the command line": "all:\n\t$(MAKE) -C s out L='../x ../y'\n",
@@ -36,7 +37,8 @@ HANDED = {
     "from the environment": "HOME = ../x ../y\nall:\n\t$(MAKE) -C s out -f home.mk\n",
 }
 OTHERS = {
-    "x": "", "y": "", "s/Makefile": BELOW, "more.mk": "export L := ../x ../y\n",
+    "x": "", "y": "", "s/Makefile": BELOW, "vars": "export L='../x ../y'\n",
+    "more.mk": "export L := ../x ../y\n",
     "middle.mk": "all:\n\t$(MAKE) -C s out\n", "s/home.mk": BELOW.replace("L", "HOME"),
 }  # fmt: skip
 
@@ -57,7 +59,7 @@ def test_rules_are_those_that_the_environment_gives(tmp_path: Path, how: str) ->
     [
         "$(eval export L := ../x ../y)\nall:\n\t$(MAKE) -C s out\n",
         'all:\n\tL="$$PWD/x $$PWD/y" $(MAKE) -C s out\n',
-        "all:\n\texport L='../x ../y'; $(MAKE) -C s out\n",
+        "all:\n\t. ./vars; $(MAKE) -C s out\n",
     ],
 )
 def test_what_is_not_known_is_said_with_what_to_do(tmp_path: Path, makefile: str) -> None:
@@ -85,7 +87,13 @@ def test_a_shell_may_set_variables_for_the_first_make(tmp_path: Path) -> None:
         ("if x; then A=1 make; fi", {"A": "1"}),
         ('A="$B" make', None),
         ("A=`x` make", None),
-        ("export A=1; make", None),
+        ("export A=1; make", {"A": "1"}),
+        ("A=1; B=2; export A; C=3 make", {"A": "1", "C": "3"}),
+        ("A=1\nexport A B\nmake", {"A": "1"}),
+        ("A=1 \\\n  make", {"A": "1"}),
+        (". ./x; make", None),
+        ("cd . && make", {}),
+        ("set -a; A=1; make", None),
         ("echo 'it", None),
         ("make", {}),
     ],
