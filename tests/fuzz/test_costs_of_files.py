@@ -59,13 +59,13 @@ def data_base(folder: Path, lines: Iterable[str], recipe: str = "", head: str = 
     return lambda: make_database.read((folder / "printed").read_text(), folder)
 
 
-@kind(20_000)
+@kind(4_000)
 def names_in_a_data_base_of_make(folder: Path, n: int) -> Work:
     names = [f"a {number} b" for number in range(n)]
     return data_base(folder, [*(f"{name}:" for name in names), f"all: {' '.join(names)}"])
 
 
-@kind(10_000)
+@kind(5_000)
 def names_of_one_word_in_a_data_base_of_make(folder: Path, n: int) -> Work:
     names = [" ".join("a" * number) for number in range(1, 64)]
     return data_base(folder, [*(f"{name}:" for name in names), f"all: {' '.join('a' * n)}"])
@@ -76,7 +76,7 @@ def colons_in_a_data_base_of_make(folder: Path, n: int) -> Work:
     return data_base(folder, ["a: " + "b: " * n, "c: " + "d:: " * n, "e f:"])
 
 
-@kind(20_000)
+@kind(8_000)
 def double_colons_in_a_data_base_of_make(folder: Path, n: int) -> Work:
     return data_base(folder, (f"a:: b{number}" for number in range(n)))
 
