@@ -59,23 +59,31 @@ def text_of_file(path: Path, max_bytes: int) -> str:
 
 def inputs(path: Path) -> Iterator[str]:
     """Yield the inputs that a dependency file names; none when it is not there."""
+    for _, needs in rules(path):
+        yield from needs
+
+
+def rules(path: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield the targets and inputs of each rule of a dependency file; none when it is not there."""
     try:
         text = text_of_file(path, MAX_BYTES)
     except OSError:
         return
     for line in _CONTINUED.sub(" ", text).split("\n"):
         if found := _INCLUDED.fullmatch(line):
-            yield normpath(found[1])
-        else:
-            yield from map(normpath, _needs(line))
+            yield [], [normpath(found[1])]
+        elif not line.startswith("#"):
+            yield _names(line)
 
 
-def _needs(line: str) -> Iterator[str]:
-    """Yield the names after the targets of a line."""
+def _names(line: str) -> tuple[list[str], list[str]]:
+    """Return the names before and after the colon of a line."""
     # of 2N + 1 backslashes before a blank N are part of the name, as the blank is
     line = _KEPT_BLANK.sub(lambda found: "\\" * (len(found[1]) // 2) + _BLANK, line)
-    is_need = False
-    for word in _WORD.finditer(line) if not line.startswith("#") else ():
-        if is_need:
-            yield _ESCAPED.sub(r"\1\2", word[0]).replace(_BLANK, " ")
-        is_need = is_need or word[0].endswith(":")
+    targets, needs, is_need = list[str](), list[str](), False
+    for word in _WORD.finditer(line):
+        is_last = not is_need and word[0].endswith(":")
+        name = _ESCAPED.sub(r"\1\2", word[0].removesuffix(":") if is_last else word[0])
+        (needs if is_need else targets).append(normpath(name.replace(_BLANK, " ")))
+        is_need = is_need or is_last
+    return targets, needs

@@ -36,6 +36,7 @@ _AFTER = frozenset((
 ))  # fmt: skip
 _ALSO = "#  Also makes: "
 _INTERMEDIATE = "#  File is an intermediate prerequisite."
+_STEM = re.compile(r"#  Implicit/static pattern stem: '(.*)'")
 _RECIPE = re.compile(r"#  recipe to execute (?:\(built-in\)|\(from '.*', line \d+\)):")
 _END = re.compile(r":(?=:?(?: |$))")
 _ORIGIN = re.compile(
@@ -198,6 +199,7 @@ def _rule(entry: _Entry, names: _Names, *, has_wait: bool) -> Rule:
         is_intermediate=_INTERMEDIATE in entry.remarks,
         has_recipe=has_recipe,
         recipe=entry.recipe,
+        stem=next((found[1] for each in entry.remarks if (found := _STEM.fullmatch(each))), ""),
         waits=waits + more,
     )  # fmt: skip
 

@@ -39,6 +39,8 @@ class Rule:
     is_phony: bool = False
     #: whether it has commands that may change the file
     has_recipe: bool = False
+    #: what `%` stands for in its name, where make says so
+    stem: str = ""
     #: lines before expansion, of make alone
     recipe: list[str] = field(default_factory=list)
     #: whether it is made in every run, whatever it needs
@@ -169,6 +171,17 @@ class Rules:
         for number in graph.numbers(targets):
             found |= graph.bits(number)
         return found
+
+    def inputs(self, targets: Iterable[str]) -> frozenset[str]:
+        """Return targets and all files of which a change makes them stale."""
+        found, todo = set[str](), list(targets)
+        while todo:
+            path = todo.pop()
+            if path not in found:
+                found.add(path)
+                if (rule := self.by_path.get(path)) is not None:
+                    todo += map(self.path, (*rule.needs, *rule.also, *rule.learned))
+        return frozenset(found)
 
     def graph(self, *, order_only: bool) -> Reach:
         """Return the graph of the paths of targets and of what each needs: see needs()."""
