@@ -44,3 +44,9 @@ def found(tree: Path, **options: bool) -> Result:
 def keys(tree: Path, **options: bool) -> list[str]:
     """Return the faults of a tree as lines."""
     return [fault.key for fault in found(tree, **options).faults]
+
+
+def make(tree: Path, *words: str) -> int:
+    """Run make and return its status."""
+    done = subprocess.run(["make", *words], cwd=tree, capture_output=True, check=False)
+    return done.returncode

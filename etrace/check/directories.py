@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os.path import normpath
 from pathlib import Path
@@ -20,15 +20,13 @@ from etrace.check.faults import Faults
 from etrace.check.kinds import MISSING_DIRECTORY
 from etrace.check.writers import Writers
 from etrace.query.files import READ, WRITE
+from etrace.rules.lines import VARIABLE
 from etrace.rules.recipes import NINJA, Recipe, Use
 from etrace.rules.rule import Rules
 from etrace.spec.database import NONE
 
 #: what may make a directory where it is not there yet, in a line that a shell ran
 _MAY_MAKE = re.compile(r"mkdir|install|make_directory|mkinstalldirs|makedirs", re.IGNORECASE)
-#: what make does not give the shell
-_PREFIX = re.compile(r"^[\s@+-]+")
-_VARIABLE = re.compile(r"\$(?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\{[^{}]*\}|[^$])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +164,14 @@ def _script(faults: Faults, row: int) -> Iterator[tuple[int, str]]:
 
 
 def _literal(line: str) -> str:
-    return re.sub(r"[\s@+-]", "", _VARIABLE.sub("", line))
+    return re.sub(r"[\s@+-]", "", VARIABLE.sub("", line))
 
 
 class _Candidates:
-    """The targets that a command can be a line of; the lines of a make are read once."""
+    """The targets that a command can be a line of."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
-        self._lines: dict[int, _Lines] = {}
         #: by make, command and its directory, if that is a target
         self._known: dict[tuple[int, str, str], frozenset[str]] = {}
 
@@ -183,88 +180,13 @@ class _Candidates:
         rule = rules.by_path.get(maker.path)
         is_target = rule is not None and rule.is_target and rule.has_recipe
         own = maker.path if is_target else ""
-        row = self._faults.recipes.recipes[maker.recipe].row
-        # make starts simple commands without a shell
-        words = next(
-            (w for w in _commands_of(self._faults, row) if w and not w[0].endswith("make")),
-            list[str](),
-        )
-        text = words[2] if len(words) > 2 and words[1] == "-c" else " ".join(words)
+        recipes = self._faults.recipes
+        text = recipes.command(recipes.recipes[maker.recipe])
         key = id(rules), text, own
         if key not in self._known:
-            if id(rules) not in self._lines:
-                self._lines[id(rules)] = _Lines(rules)
-            found = self._lines[id(rules)].with_command(text)
+            found = recipes.lines(rules).with_command(text)
             self._known[key] = found | {own} if own else found
         return self._known[key]
-
-
-class _Lines:
-    """The lines of the recipes of a make, by what they have before and after all variables."""
-
-    def __init__(self, rules: Rules) -> None:
-        found: dict[str, set[str]] = defaultdict(set)
-        for path, each in rules.by_path.items():
-            for line in each.recipe if each.is_target else ():
-                found[line].add(path)
-        self._whole: dict[str, set[str]] = defaultdict(set)
-        self._by_ends: dict[tuple[str, str], list[tuple[list[str], set[str]]]] = defaultdict(list)
-        for line, targets in found.items():
-            parts = _parts(line)
-            if len(parts) == 1:
-                self._whole[parts[0]] |= targets
-            else:
-                self._by_ends[parts[0], parts[-1]].append((parts[1:-1], targets))
-        self._lengths = {(len(first), len(last)) for first, last in self._by_ends}
-
-    def with_command(self, text: str) -> frozenset[str]:
-        """Return the targets of the lines that a command can be."""
-        whole = _without_blanks(_PREFIX.sub("", text))
-        found = set(self._whole.get(whole, ()))
-        for n_first, n_last in self._lengths:
-            end = len(whole) - n_last
-            if n_first > end:
-                continue
-            for middle, targets in self._by_ends.get((whole[:n_first], whole[end:]), ()):
-                if not targets <= found and _has_in_order(whole, middle, n_first, end):
-                    found |= targets
-        return frozenset(found)
-
-
-def _commands_of(faults: Faults, row: int) -> Iterator[list[str]]:
-    upids = faults.recipes.image["executions"]["upid"]
-    at = row + 1
-    while at < len(upids) and upids[at] == upids[row]:
-        yield faults.recipes.records.argv(at)
-        at += 1
-    yield faults.recipes.records.argv(row)
-
-
-def _parts(line: str) -> list[str]:
-    """Return the texts of a line between its variables, each of which may stand for any text."""
-    literal = _PREFIX.sub("", line)
-    parts, at = list[str](), 0
-    for found in _VARIABLE.finditer(literal):
-        parts.append(_without_blanks(literal[at : found.start()]))
-        at = found.end()
-    return [*parts, _without_blanks(literal[at:])]
-
-
-def _has_in_order(whole: str, parts: Iterable[str], at: int, end: int) -> bool:
-    """Whether a text has these parts in their order, each where it is first.
-
-    That takes time by the length of the text only.
-    """
-    for part in parts:
-        at = whole.find(part, at, end)
-        if at < 0:
-            return False
-        at += len(part)
-    return True
-
-
-def _without_blanks(text: str) -> str:
-    return re.sub(r"[\s'\"\\]+", "", text.replace("$$", "$"))
 
 
 def _made(faults: Faults) -> Iterator[Made]:

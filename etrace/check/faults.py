@@ -10,8 +10,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import replace
+from functools import cached_property
+from itertools import chain, permutations
 from os.path import relpath
 
 from etrace.check.kinds import (
@@ -27,17 +29,19 @@ from etrace.check.kinds import (
     UNDECLARED_OUTPUT,
     Fault,
 )
+from etrace.check.project import folders_of_sources
 from etrace.check.writers import Writers
 from etrace.export.ninja import escape_path
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import USUAL, FileKind
 from etrace.rules.recipes import NINJA, Recipe, Recipes, Use
-from etrace.rules.rule import Rules
+from etrace.rules.rule import Rules, absolute
 from etrace.spec.database import NONE
 
 SYMMETRIC = (TWO_WRITERS, SHARED_TEMPORARY)
 ORDERS = (MISSING_ORDER, MISSING_DIRECTORY)
 _NOT_OF_NINJA = re.compile(r"[|\r\n]")
+PAIR = 2
 OTHERWISE = (NETWORK, HOME, TIME_OR_RANDOM, NEVER_READ, UNDECLARED_OUTPUT, MISSING_DIRECTORY)
 
 
@@ -49,6 +53,8 @@ class Faults:
         self._found: dict[tuple[str, str, int], list[tuple[Recipe, Recipe | None, Use, int]]]
         self._found = defaultdict(list)
         self._names: set[tuple[str, str]] = set()
+        self._tops: dict[int, list[str]] = {}
+        self._folders_of: dict[str, frozenset[str]] = {}
 
     def look(self) -> None:
         """Look at inputs, orders and writers of files."""
@@ -87,8 +93,11 @@ class Faults:
                 self._look_at_order(text, use, writers, written[n_before - 1], seen)
             elif not written:
                 self._look_at_input(text, use)
+            elif own is None:
+                self.look_at_early(text, use, written[0])
         for later, earlier, use, by in writers.unordered():
             self.add(TWO_WRITERS, text, later, earlier, use, by.execution)
+        self.look_at_siblings(TWO_WRITERS, text, writers.first.values())
 
     def pair(self, a: int, b: int) -> tuple[Recipe, Recipe, Rules] | None:
         """Return two recipes of one make that both have known targets, and its rules."""
@@ -107,15 +116,81 @@ class Faults:
         for writer in writers.that_matter(use.recipe):
             if writer.begin_ns >= use.begin_ns:
                 break
-            if (pair := self.pair(use.recipe, writer.recipe)) is None:  # a sequence, or unknown
+            pair = self.pair(use.recipe, writer.recipe)
+            if pair is None or self.is_ordered(text, pair):  # a sequence, or unknown
+                if pair is not None:
+                    self._look_at_stale(text, use, pair)
+                self._look_at_input_of_other_make(text, use, writer)
                 return
-            if self.is_ordered(text, pair):
-                self._look_at_stale(text, use, pair)
-                return
-        pair = self.pair(use.recipe, last.recipe)
-        if pair is not None and (use.recipe, last.recipe) not in seen:
-            seen.add((use.recipe, last.recipe))
-            self.add(MISSING_ORDER, text, pair[0], pair[1], use, last.execution)
+        if (use.recipe, last.recipe) in seen:
+            return
+        seen.add((use.recipe, last.recipe))
+        self._add_order(text, use, last)
+
+    def _add_order(self, text: str, use: Use, writer: Use) -> None:
+        """Note a reader that does not wait for a writer, unless it makes the file itself."""
+        if (met := self.recipes.meet(use.recipe, writer.recipe)) is None:
+            return
+        pair = self.pair(use.recipe, writer.recipe)
+        if pair is not None and not self._makes_itself(text, met[0]):
+            self.add(MISSING_ORDER, text, pair[0], pair[1], use, writer.execution)
+
+    def look_at_early(self, text: str, use: Use, writer: Use) -> None:
+        """Look whether a file was read, or looked for, before a recipe that it is a target of.
+
+        `writer` is the first use of that recipe. Of a trace with one job, the order of both is
+        that of the list of prerequisites, and nothing else may say that one waits for the other.
+        """
+        rules = self.rules.get(self.recipes.recipes[writer.recipe].make)
+        rule = None if rules is None else rules.by_path.get(text)
+        if rule is None or not rule.is_target:
+            return
+        pair = self.pair(use.recipe, writer.recipe)
+        if pair is None or self.is_ordered(text, pair):
+            return
+        reader, other, rules = pair
+        if not rules.needs(other.targets, reader.targets, order_only=True):
+            self._add_order(text, use, writer)
+
+    def _makes_itself(self, text: str, number: int) -> bool:
+        """Whether a recipe runs a make that makes the file, or of which that is not known."""
+        for row in self._makes_below.get(number, ()):
+            if row in self.recipes.makes_with_recipes and row not in self.rules:
+                return True
+            if self._directory(row) in self._made_in(text):
+                return True
+        return False
+
+    def _made_in(self, text: str) -> frozenset[str]:
+        """Return the directories of makes that have a recipe for a file."""
+        if text not in self._folders_of:
+            self._folders_of[text] = frozenset(
+                str(rules.directory) for rules in self.rules.values()
+                if (rule := rules.by_path.get(text)) is not None
+                and rule.is_target and rule.has_recipe
+            )  # fmt: skip
+        return self._folders_of[text]
+
+    @cached_property
+    def _makes_below(self) -> Mapping[int, Sequence[int]]:
+        """Executions of make and ninja, those without recipes too, by recipes around them."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for row, number in enumerate(self.recipes.of_row):
+            if number != NONE and self.recipes.is_make(row):
+                for each in self.recipes.chain(number):
+                    found[each].append(row)
+        return found
+
+    def _directory(self, row: int) -> str:
+        """Return where a make works."""
+        if (rules := self.rules.get(row)) is not None:
+            return str(rules.directory)
+        words, directory = self.recipes.records.argv(row), self.recipes.records.directory(row)
+        for at, word in enumerate(words):
+            if word in ("-C", "--directory") or word.startswith(("-C", "--directory=")):
+                name = word.removeprefix("-C").removeprefix("--directory").removeprefix("=")
+                directory = absolute(directory, name or "".join(words[at + 1 : at + 2]))
+        return directory
 
     @staticmethod
     def is_ordered(text: str, pair: tuple[Recipe, Recipe, Rules]) -> bool:
@@ -140,20 +215,88 @@ class Faults:
 
     def _look_at_input(self, text: str, use: Use) -> None:
         recipe = self.recipes.recipes[use.recipe]
+        if self._lacks(text, recipe, ()):
+            self.add(MISSING_INPUT, text, recipe, None, use, NONE)
+
+    def _lacks(self, text: str, recipe: Recipe, beside: Iterable[str]) -> bool:
+        """Whether a change of a file, and of those made with it, does not make a target again."""
         rules = self.rules.get(recipe.make)
         if rules is None or not recipe.targets or not self.is_below(text, rules):
+            return False
+        wanted = [text, *beside]
+        if text in rules.makefiles or rules.needs(recipe.targets, wanted, order_only=False):
+            return False
+        return not rules.runs_always(recipe.targets)
+
+    def _look_at_input_of_other_make(self, text: str, use: Use, writer: Use) -> None:
+        """Look at an input that another make makes; of one make, see _look_at_stale()."""
+        reader, other = (self.recipes.recipes[each.recipe] for each in (use, writer))
+        rules, others = self.rules.get(reader.make), self.rules.get(other.make)
+        if reader.make == other.make or rules is None or others is None or not other.targets:
             return
-        if text in rules.makefiles or rules.needs(recipe.targets, [text], order_only=False):
+        if writer.recipe in self.recipes.chain(use.recipe):  # it wrote, then ran the reader's make
             return
-        if rules.runs_always(recipe.targets):
+        if not self._lacks(text, reader, other.targets):
             return
-        self.add(MISSING_INPUT, text, recipe, None, use, NONE)
+        # what it needs may be made of the file by the other make
+        inputs = rules.inputs(reader.targets)
+        if not others.needs(inputs, [text, *other.targets], order_only=False):
+            self.add(MISSING_INPUT, text, reader, other, use, NONE)
+
+    def look_at_siblings(self, kind: str, text: str, written: Iterable[Use]) -> None:
+        """Look for runs of one recipe for each of its targets, which write the same file.
+
+        make runs the recipe of `a b: c` for a and for b, at once with -j.
+        """
+        if self.has(kind, text):
+            return
+        last: dict[int, Use] = {}
+        for use in written:
+            recipe = self.recipes.recipes[use.recipe]
+            rules = self.rules.get(recipe.make)
+            if rules is None or rules.tool == NINJA or rules.is_serial:
+                continue
+            before = last.get(recipe.make)
+            last[recipe.make] = use
+            pair = self._siblings(text, recipe, before, rules)
+            if pair is not None:
+                one, other = (replace(recipe, targets=frozenset([each])) for each in pair)
+                by = use if before is None else before
+                self.add(kind, text, other, one, use, by.execution)
+                return
+
+    def _siblings(
+        self, text: str, recipe: Recipe, before: Use | None, rules: Rules
+    ) -> tuple[str, str] | None:
+        """Return two targets that nothing orders, for which recipes wrote or may write a file."""
+        own = recipe.shown or recipe.targets
+        if before is not None:
+            earlier = self.recipes.recipes[before.recipe]
+            others = earlier.shown or earlier.targets
+            if len(own) == len(others) == 1 and own != others:
+                return _apart(text, others | own, rules)
+            command, lines = self.recipes.command(recipe), self.recipes.lines(rules)
+            is_again = others == own and command == self.recipes.command(earlier)
+            # a line that no recipe has twice ran for two targets
+            if is_again and all(len(lines.places(command, each)) == 1 for each in own):
+                return _apart(text, own, rules)
+        if text not in recipe.targets or (len(own) == 1 and text in own):
+            return None
+        # the recipe ran once, as with one job, and has made what its other run would make
+        rule = rules.by_path.get(text)
+        for each in sorted((own | recipe.targets) - {text} if len(own) > 1 else own):
+            other = rules.by_path.get(each)
+            if rule and other and rule.recipe and rule.recipe == other.recipe:
+                return _apart(text, {each, text}, rules)
+        return None
 
     def is_below(self, text: str, rules: Rules) -> bool:
-        """Whether a file is of the project: below where the build, or this make, began."""
-        root = str(self.recipes.image.attributes.get("source_root", "") or rules.directory)
-        tops = (each.rstrip("/") for each in (root, *rules.roots))
-        return any(text == top or text.startswith(f"{top}/") for top in tops)
+        """Whether a file is of the project: see project.py; below where the build began, too."""
+        if id(rules) not in self._tops:
+            root = str(self.recipes.image.attributes.get("source_root", "") or rules.directory)
+            more = folders_of_sources(rules, root.rstrip("/"))
+            self._tops[id(rules)] = [each.rstrip("/") for each in (root, *rules.roots, *more)]
+        return any(text == top or text.startswith(f"{top}/") for top in self._tops[id(rules)])
 
     # ---- faults ----
 
@@ -201,6 +344,24 @@ class Faults:
         if name in OTHERWISE:
             return _other_remedy(name, made_for, need, targets, rules)
         return _remedy(fixed, need, rules, is_input=is_input)
+
+
+def _apart(text: str, targets: Set[str], rules: Rules) -> tuple[str, str] | None:
+    """Return two of the targets, when each has a recipe of its own and none waits for another.
+
+    None, too, when one waits for the file itself: then it changes what was made before.
+    """
+    if len(targets) < PAIR or any(
+        (rule := rules.by_path.get(each)) is None
+        or not targets.isdisjoint(map(rules.path, rule.also))
+        for each in targets
+    ):
+        return None
+    for one, other in permutations(sorted(targets), PAIR):
+        if rules.needs([one], [other, *([text] if one != text else [])], order_only=True):
+            return None
+    one, other, *_ = sorted(targets)
+    return one, other
 
 
 def _written(name: str, tool: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from libetrace.image.file import Image
 
-from etrace.check import directories, notes, outputs
+from etrace.check import directories, failed, notes, outputs
 from etrace.check.faults import Faults
 from etrace.check.kinds import Fault
 from etrace.errors import EtraceError
@@ -45,8 +45,10 @@ def check(
         )
     asked = declared.ask(recipes, runs_shell=runs_shell, is_trusted=is_trusted)
     recipes.find_targets(asked.rules)
+    recipes.find_learned(asked.rules)
     faults = Faults(recipes, asked.rules)
     faults.look()
+    failed.look(faults)
     directories.look(faults)
     outputs.look(faults)
     if has_notes:

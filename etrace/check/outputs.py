@@ -34,10 +34,12 @@ def look(faults: Faults) -> None:
 
 
 def _look_at_temporary(faults: Faults, text: str, uses: list[Use]) -> None:
-    writers = (use for use in uses if use.access & WRITE)
-    for later, earlier, use, by in Writers(faults.recipes, faults.rules, text, writers).unordered():
+    written = [use for use in uses if use.access & WRITE]
+    writers = Writers(faults.recipes, faults.rules, text, written)
+    for later, earlier, use, by in writers.unordered():
         faults.add(SHARED_TEMPORARY, text, later, earlier, use, by.execution)
         return
+    faults.look_at_siblings(SHARED_TEMPORARY, text, writers.first.values())
 
 
 def _look_at_output(faults: Faults, text: str, uses: list[Use]) -> None:

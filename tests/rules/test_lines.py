@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from etrace.check.directories import _Lines
+from etrace.rules.lines import Lines
 from etrace.rules.rule import Rule, Rules
 
 
 def _can_be(line: str, text: str) -> bool:
     rules = Rules(Path("/w"), {"x": Rule("x", recipe=[line])})
-    return bool(_Lines(rules).with_command(text))
+    return bool(Lines(rules).with_command(text))
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_many_variables_take_no_time() -> None:
 def test_many_lines_and_commands_cost_no_square(tmp_path: Path) -> None:
     def cost(n: int) -> float:
         rules = {f"o{i}": Rule(f"o{i}", recipe=[f"@mkdir -p $(O)/d{i}"]) for i in range(n)}
-        lines = _Lines(Rules(tmp_path, rules))
+        lines = Lines(Rules(tmp_path, rules))
         begin = time.process_time()
         for i in range(n):
             assert lines.with_command(f"mkdir -p out/d{i}") == {f"{tmp_path}/o{i}"}
