@@ -42,6 +42,8 @@ SYMMETRIC = (TWO_WRITERS, SHARED_TEMPORARY)
 ORDERS = (MISSING_ORDER, MISSING_DIRECTORY)
 _NOT_OF_NINJA = re.compile(r"[|\r\n]")
 PAIR = 2
+#: what make reads without -f, the first that is there
+MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 OTHERWISE = (NETWORK, HOME, TIME_OR_RANDOM, NEVER_READ, UNDECLARED_OUTPUT, MISSING_DIRECTORY)
 
 
@@ -209,13 +211,13 @@ class Faults:
         wanted = [text, *writer.targets]
         if rules.needs(reader.targets, wanted, order_only=False):
             return
-        if rules.runs_always(reader.targets):
+        if rules.runs_always(reader.targets) or not self._writes(self.recipes.recipes[use.recipe]):
             return
         self.add(MISSING_INPUT, text, reader, writer, use, NONE)
 
     def _look_at_input(self, text: str, use: Use) -> None:
         recipe = self.recipes.recipes[use.recipe]
-        if self._lacks(text, recipe, ()):
+        if self._lacks(text, recipe, ()) and self._writes(recipe):
             self.add(MISSING_INPUT, text, recipe, None, use, NONE)
 
     def _lacks(self, text: str, recipe: Recipe, beside: Iterable[str]) -> bool:
@@ -228,6 +230,14 @@ class Faults:
             return False
         return not rules.runs_always(recipe.targets)
 
+    def _writes(self, recipe: Recipe) -> bool:
+        """Whether a command wrote a file: nothing that one reads which only prints is an input."""
+        kind_of = self.recipes.records.file_kinds.of
+        return any(
+            access & WRITE and kind_of(path) != FileKind.DEVICE
+            for path, access in recipe.uses.items()
+        )
+
     def _look_at_input_of_other_make(self, text: str, use: Use, writer: Use) -> None:
         """Look at an input that another make makes; of one make, see _look_at_stale()."""
         reader, other = (self.recipes.recipes[each.recipe] for each in (use, writer))
@@ -236,7 +246,7 @@ class Faults:
             return
         if writer.recipe in self.recipes.chain(use.recipe):  # it wrote, then ran the reader's make
             return
-        if not self._lacks(text, reader, other.targets):
+        if not self._lacks(text, reader, other.targets) or not self._writes(reader):
             return
         # what it needs may be made of the file by the other make
         inputs = rules.inputs(reader.targets)
@@ -325,7 +335,9 @@ class Faults:
         is_input = name not in (*SYMMETRIC, MISSING_DIRECTORY)
         is_input = is_input and not rules.needs(reader.targets, [text], order_only=False)
         remedy = self._remedy(name, (fixed, targets, made_for), needed, rules, is_input=is_input)
-        makefile = rules.makefile or next(iter(sorted(rules.makefiles)), "")
+        first = (rules.path(each) for each in MAKEFILES)
+        named_so = [each for each in first if each in rules.makefiles] + sorted(rules.makefiles)
+        makefile = rules.makefile or next(iter(named_so), "")
         return Fault(
             name, text, str(rules.directory), makefile, tuple(targets), made_for, use.execution,
             by, remedy,

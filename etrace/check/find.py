@@ -13,23 +13,28 @@ from etrace.check import directories, failed, notes, outputs
 from etrace.check.faults import Faults
 from etrace.check.kinds import Fault
 from etrace.errors import EtraceError
+from etrace.query.files import WRITE
 from etrace.query.rows.records import Records
 from etrace.rules import declared
-from etrace.rules.recipes import Recipes
+from etrace.rules.recipes import Recipe, Recipes
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """The faults, and what they were looked for in.
 
-    `runs` counts runs by tool; `n_known` of `n_recipes` have known targets;
-    `unknown` are makes by their command, with why.
+    `runs` counts runs by tool; `n_known` of `n_recipes` have known targets, and `n_judged` of the
+    `n_writers` that wrote files of the project; `why_not` is the reason of most of the others,
+    empty when their makes are known. `unknown` are makes by their command, with why.
     """
 
     faults: Sequence[Fault]
     runs: Mapping[str, int]
     n_recipes: int
     n_known: int
+    n_writers: int
+    n_judged: int
+    why_not: str
     unknown: Sequence[tuple[str, str]]
 
 
@@ -58,6 +63,33 @@ def check(
         (f"{' '.join(records.argv(row))} in {records.directory(row)}", why)
         for row, why in asked.unknown.items()
     ]
-    n_known = sum(bool(each.targets) for each in recipes.recipes)
-    runs = Counter(map(recipes.tool, recipes.makes))
-    return Result(faults.found(), runs, len(recipes.recipes), n_known, unknown)
+    writers = _writers(faults)
+    missed = [each for each in writers if not each.targets]
+    why_not = Counter(asked.unknown.get(each.make, "") for each in missed).most_common(1)
+    return Result(
+        faults.found(),
+        Counter(map(recipes.tool, recipes.makes)),
+        len(recipes.recipes),
+        sum(bool(each.targets) for each in recipes.recipes),
+        len(writers),
+        len(writers) - len(missed),
+        why_not[0][0] if why_not else "",
+        unknown,
+    )
+
+
+def _writers(faults: Faults) -> list[Recipe]:
+    """Return the recipes that wrote files of the project which are still there."""
+    recipes, found = faults.recipes, set[int]()
+    root = str(recipes.image.attributes.get("source_root", "")).rstrip("/")
+    for path, uses in recipes.uses.items():
+        numbers = {use.recipe for use in uses if use.access & WRITE} - found
+        if not numbers or not recipes.is_there(path):
+            continue
+        text = recipes.records.path(path)
+        for number in numbers:
+            rules = faults.rules.get(recipes.recipes[number].make)
+            is_own = text.startswith(f"{root}/") if rules is None else faults.is_below(text, rules)
+            if is_own:
+                found.add(number)
+    return [recipes.recipes[number] for number in sorted(found)]

@@ -84,3 +84,11 @@ def test_lines_of_phony_targets_are_known(tmp_path: Path, rules: str) -> None:
     result = found(trace(tmp_path, "make", {"Makefile": makefile, **sources}))
     assert list(result.faults) == []
     assert result.n_known == result.n_recipes == 4
+
+
+@pytest.mark.parametrize("line", ["cat h.h", "@cat h.h > /dev/null", "-grep -q H h.h"])
+def test_a_line_that_only_prints_has_no_inputs(tmp_path: Path, line: str) -> None:
+    rules = f"prog: main.c\n\t{line}\n\techo > $@\n"
+    result = found(trace(tmp_path, "make", {"Makefile": rules, **H}))
+    assert list(result.faults) == []
+    assert result.n_known == result.n_recipes == 2

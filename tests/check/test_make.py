@@ -355,13 +355,32 @@ def run(tree: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_build_of_which_nothing_is_known_does_not_pass(tmp_path: Path) -> None:
-    tree = build(tmp_path, "X := $(shell echo a.h)\n" + RIGHT.replace("a.h", "$(X)"))
-    done = run(tree)
+@pytest.mark.parametrize("form", ["text", "json", "sarif"])
+def test_a_build_of_which_most_is_not_judged_does_not_pass(tmp_path: Path, form: str) -> None:
+    sub = "X := $(shell echo a.h)\nq r s: $(X)\n\tcat $(X) > $@\nall: q r s\n"
+    sources = {"s/Makefile": sub, "s/a.h": ""}
+    tree = build(tmp_path, RIGHT + "all: sub\nsub: prog\n\t$(MAKE) -C s all\n", **sources)
+    done = run(tree, "--format", form)
+    assert done.returncode == 0  # 4 of 7
+    tree = build(tmp_path, "all:\n\t$(MAKE) -C s all\n\ttouch here\n", "rm s/[qrs]; make")
+    done = run(tree, "--format", form)
     assert done.returncode == 2
-    assert "0 faults; targets are known of 0 of 5 commands" in done.stdout
-    assert "nothing was checked" in done.stderr
+    first = "not judged: only 1 of 4 commands that wrote files of the project could be; its "
+    cure = "makefiles call $(shell): --run-shell lets them"
+    line = (done.stdout if form == "text" else done.stderr).splitlines()[0]
+    assert line.removeprefix("etrace: ") == first + cure
+    if form == "json":
+        record = json.loads(done.stdout)
+        assert (record["n_writers"], record["n_writers_judged"]) == (4, 1)
     assert run(tree, "--run-shell").returncode == 0
+
+
+def test_recipes_whose_rules_do_not_name_them_are_not_judged(tmp_path: Path) -> None:
+    rules = "X = $(shell :)\nall:\n\t$(A)\n\t$(B)\nA = cp Makefile a\nB = cp Makefile b\n"
+    done = run(build(tmp_path, rules.replace("X = $(shell :)\n", "")))
+    assert done.returncode == 2
+    assert done.stdout.startswith("not judged: only 0 of 2 commands that wrote files")
+    assert "let rules name what they write" in done.stdout
 
 
 @pytest.mark.parametrize("command", ["make -k", "make all"])

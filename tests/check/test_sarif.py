@@ -45,6 +45,29 @@ def test_sarif_is_valid_and_has_what_is_accepted_and_old(tmp_path: Path) -> None
     assert {each["baselineState"] for each in sarif(tree, "--baseline", "old")} == {"unchanged"}
 
 
+def test_sarif_has_what_code_scanning_needs(tmp_path: Path) -> None:
+    """Files relative to the repository, a line of each, and of each rule what it is about."""
+    (tmp_path / ".git").mkdir()
+    rules = "# all\nall: p r\np x :\n\tcat a b > p\nr: p\n\tcat p > r\n"
+    tree = trace(tmp_path / "s s", "make -f f%20x", {"f%20x": rules, "a": "", "b": ""})
+    log = json.loads(run(tree, "--format", "sarif").stdout)
+    jsonschema.validate(log, json.loads(SCHEMA.read_text()))
+    (own,) = log["runs"]
+    assert own["originalUriBaseIds"] == {"%SRCROOT%": {"uri": f"{tmp_path.as_uri()}/"}}
+    for result in own["results"]:
+        (location,) = result["locations"]
+        assert location["physicalLocation"] == {
+            "artifactLocation": {"uri": "s%20s/f%2520x", "uriBaseId": "%SRCROOT%"},
+            "region": {"startLine": 3},
+        }
+        assert own["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        assert result["level"] == "warning"
+    for rule in own["tool"]["driver"]["rules"]:
+        assert rule["fullDescription"]["text"]
+        assert rule["help"]["text"]
+        assert rule["defaultConfiguration"]["level"] in ("warning", "note")
+
+
 def test_the_schema_refuses_what_is_not_sarif() -> None:
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"version": "2.1.0"}, json.loads(SCHEMA.read_text()))

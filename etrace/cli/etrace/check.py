@@ -29,7 +29,8 @@ from etrace.spec.database import NONE
 
 N_TARGETS = 6
 EPILOG = """\
-exit status: 0 no fault; 1 faults; 2 wrong usage, damaged input or failure.
+exit status: 0 no fault; 1 faults; 2 wrong usage, damaged input or failure, or less than half of
+the commands that wrote files of the project could be judged.
 """
 
 
@@ -64,7 +65,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run `etrace check`: 0 without a fault, 1 with one, 2 when no command could be judged."""
+    """Run `etrace check`: 0 without a fault, 1 with one, 2 when most could not be judged."""
     image = open_view(args)
     lines = [] if args.accepted is None else accepted.read(args.accepted)
     before = None if args.baseline is None else baseline.read(args.baseline)
@@ -73,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
     new, old, n_gone = baseline.split(new, known, before or Counter())
     it = Sorted(new, known, None if before is None else old, n_gone)
     if args.format == "sarif":
-        log = Redaction(image).within(sarif.log(new, known, __version__, it.old))
+        root = Path(str(image.attributes.get("source_root", "") or "/"))
+        log = Redaction(image).within(sarif.log(new, known, __version__, root, it.old))
         put(json.dumps(log, indent=1) + "\n")
     elif args.format == "json":
         put(json.dumps(_record(Records(image), result, it), indent=1) + "\n")
@@ -86,12 +88,11 @@ def run(args: argparse.Namespace) -> int:
     failures = find_failures(Commands(image))
     if failures.commands or failures.interrupted_by:
         say("etrace: this build failed: what it did not get to was not checked\n")
-    if any(KINDS[each.id].severity != Severity.NOTE for each in new):
-        return 1
-    if result.n_recipes and not result.n_known:
-        say("etrace: nothing was checked: the targets of no command are known\n")
+    if (warning := _not_judged(result)) and args.format != "text":
+        say(f"etrace: {printable(warning)}\n")
+    if warning:
         return 2
-    return 0
+    return int(any(KINDS[each.id].severity != Severity.NOTE for each in new))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,20 @@ class Sorted:
     n_gone: int
 
 
+def _not_judged(result: Result) -> str:
+    """Return why a result says little, and what to do; empty when it says enough."""
+    if 2 * result.n_judged >= result.n_writers and (result.n_known or not result.n_recipes):
+        return ""
+    why = result.why_not or "no rule is known that runs the others: let rules name what they write"
+    return (
+        f"not judged: only {result.n_judged:,} of {count(result.n_writers, 'command')} that wrote "
+        f"files of the project could be; {why}"
+    )
+
+
 def _lines(labels: Labels, result: Result, it: Sorted) -> Iterator[str]:
+    if warning := _not_judged(result):
+        yield from (warning, "")
     for each in it.new:
         yield from (*_fault(labels, each), "")
     more = f", {len(it.accepted)} accepted" if it.accepted else ""
@@ -149,6 +163,8 @@ def _record(records: Records, result: Result, it: Sorted) -> dict[str, Any]:
         "n_makes": sum(result.runs.values()),
         "n_commands": result.n_recipes,
         "n_commands_with_targets": result.n_known,
+        "n_writers": result.n_writers,
+        "n_writers_judged": result.n_judged,
         "not_checked": [{"make": make, "why": why} for make, why in result.unknown],
     }
 
