@@ -16,6 +16,7 @@ from pathlib import Path
 
 from etrace.check.faults import Faults
 from etrace.query.files import READ, WRITE
+from etrace.query.rows.file_kinds import is_of_system
 from etrace.rules.dependency_files import data_of_file
 from etrace.rules.recipes import Use
 from etrace.spec.database import NONE
@@ -62,6 +63,7 @@ def look(faults: Faults) -> None:
     failed = [row for row, code in enumerate(status.tolist()) if code > 0]
     programs = {row for row in failed if not _is_shell(recipes.records.argv(row))}
     has_program = {recipes.of_row[row] for row in programs}
+    includes: dict[str, list[str]] = {}
     for row in failed:
         number = recipes.of_row[row]
         if number == NONE or recipes.is_make(row) or not recipes.recipes[number].targets:
@@ -73,11 +75,18 @@ def look(faults: Faults) -> None:
         if row not in programs and (number in has_program or status[row] < N_OF_SHELL):
             continue
         began = recipes.began_ns(row)
-        for text in dict.fromkeys(_sought(faults, row, words)):
-            by = written.get(text)
-            if by is None or by.begin_ns <= began or text in recipes.recipes[number].targets:
-                continue
-            faults.look_at_early(text, Use(number, READ, began, began, row), by)
+        use = Use(number, READ, began, began, row)
+        folders = [*_folders(faults, row, words)]
+        named = {
+            text: by for text in _named(faults, row, words, folders) if (by := written.get(text))
+        }
+        sought = {text: by for text, by in named.items() if faults.is_target(text, by)}
+        for text in _included(faults, row, folders, includes):
+            if by := written.get(text):
+                sought[text] = by
+        for text, by in sought.items():
+            if by.begin_ns > began and text not in recipes.recipes[number].targets:
+                faults.look_at_early(text, use, by)
 
 
 def _is_shell(words: Sequence[str]) -> bool:
@@ -85,7 +94,7 @@ def _is_shell(words: Sequence[str]) -> bool:
 
 
 def _written(faults: Faults) -> Mapping[str, Use]:
-    """Return the first writer of each file that recipes wrote, none of which was there before."""
+    """Return the first use of a writer of each file that recipes wrote."""
     recipes = faults.recipes
     return {
         recipes.records.path(path): next(use for use in uses if use.access & WRITE)
@@ -94,14 +103,18 @@ def _written(faults: Faults) -> Mapping[str, Use]:
     }
 
 
-def _sought(faults: Faults, row: int, words: Sequence[str]) -> Iterator[str]:
-    """Yield the paths that an execution may have looked for."""
+def _folders(faults: Faults, row: int, words: Sequence[str]) -> Iterator[str]:
+    """Yield the directories in which a compiler or linker was to look for files."""
     directory = faults.recipes.records.directory(row)
-    folders = list[str]()
     for at, word in enumerate(words):
         if found := _FOLDER.fullmatch(word):
             name = found[1] or "".join(words[at + 1 : at + 2])
-            folders.append(normpath(f"{directory}/{name}" if name[:1] != "/" else name))
+            yield normpath(f"{directory}/{name}" if name[:1] != "/" else name)
+
+
+def _named(faults: Faults, row: int, words: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
+    """Yield the paths that arguments name."""
+    directory = faults.recipes.records.directory(row)
     for word in words[1:]:
         if word.startswith("-l") and len(word) > len("-l"):
             for name in (f"lib{word[2:]}.so", f"lib{word[2:]}.a"):
@@ -109,24 +122,28 @@ def _sought(faults: Faults, row: int, words: Sequence[str]) -> Iterator[str]:
         for token in _BETWEEN_WORDS.split(word[:MAX_CHARACTERS]):
             if token:
                 yield normpath(f"{directory}/{token}" if token[0] != "/" else token)
-    for source in _sources(faults, row):
-        for name in _included(source):
-            beside = str(Path(source).parent)
-            paths = (normpath(f"{folder}/{name}") for folder in (beside, *folders))
-            if found_path := next(filter(lexists, paths), ""):
-                yield found_path
 
 
-def _sources(faults: Faults, row: int) -> Iterator[str]:
-    """Yield the sources and headers that an execution read."""
+def _included(
+    faults: Faults, row: int, folders: Sequence[str], known: dict[str, list[str]]
+) -> Iterator[str]:
+    """Yield what the sources and headers that an execution read include; `known` keeps names."""
     image = faults.recipes.image
     for at in image["executions"].span("opens.start", row):
-        path = faults.recipes.records.path(image["opens"]["path"][at])
-        if kind_of(path.rpartition("/")[2]) in ("source", "header"):
-            yield path
+        path = image["opens"]["path"][at]
+        source = faults.recipes.records.path(path)
+        if is_of_system(image.path_string(path)):
+            continue
+        if kind_of(source.rpartition("/")[2]) not in ("source", "header"):
+            continue
+        if source not in known:
+            known[source] = [*_names_in(source)]
+        for name in known[source]:
+            paths = (normpath(f"{each}/{name}") for each in (str(Path(source).parent), *folders))
+            yield next(filter(lexists, paths), "")
 
 
-def _included(source: str) -> Iterator[str]:
+def _names_in(source: str) -> Iterator[str]:
     """Yield the names in the #include lines of a file."""
     try:
         text = data_of_file(Path(source), MAX_BYTES)

@@ -95,7 +95,7 @@ class Faults:
                 self._look_at_order(text, use, writers, written[n_before - 1], seen)
             elif not written:
                 self._look_at_input(text, use)
-            elif own is None:
+            elif own is None and (len(writers.first) == 1 or self.is_target(text, written[0])):
                 self.look_at_early(text, use, written[0])
         for later, earlier, use, by in writers.unordered():
             self.add(TWO_WRITERS, text, later, earlier, use, by.execution)
@@ -138,21 +138,25 @@ class Faults:
             self.add(MISSING_ORDER, text, pair[0], pair[1], use, writer.execution)
 
     def look_at_early(self, text: str, use: Use, writer: Use) -> None:
-        """Look whether a file was read, or looked for, before a recipe that it is a target of.
+        """Look whether a file was read, or looked for, before a recipe that makes it.
 
         `writer` is the first use of that recipe. Of a trace with one job, the order of both is
         that of the list of prerequisites, and nothing else may say that one waits for the other.
         """
-        rules = self.rules.get(self.recipes.recipes[writer.recipe].make)
-        rule = None if rules is None else rules.by_path.get(text)
-        if rule is None or not rule.is_target:
-            return
         pair = self.pair(use.recipe, writer.recipe)
         if pair is None or self.is_ordered(text, pair):
             return
         reader, other, rules = pair
+        if not self.is_below(text, rules):
+            return
         if not rules.needs(other.targets, reader.targets, order_only=True):
             self._add_order(text, use, writer)
+
+    def is_target(self, text: str, writer: Use) -> bool:
+        """Whether the make that a file was written in has it as a target."""
+        rules = self.rules.get(self.recipes.recipes[writer.recipe].make)
+        rule = None if rules is None else rules.by_path.get(text)
+        return rule is not None and rule.is_target
 
     def _makes_itself(self, text: str, number: int) -> bool:
         """Whether a recipe runs a make that makes the file, or of which that is not known."""
@@ -260,28 +264,29 @@ class Faults:
         """
         if self.has(kind, text):
             return
-        last: dict[int, Use] = {}
+        last: dict[int, tuple[int, Use]] = {}
         for use in written:
-            recipe = self.recipes.recipes[use.recipe]
-            rules = self.rules.get(recipe.make)
-            if rules is None or rules.tool == NINJA or rules.is_serial:
-                continue
-            before = last.get(recipe.make)
-            last[recipe.make] = use
-            pair = self._siblings(text, recipe, before, rules)
-            if pair is not None:
-                one, other = (replace(recipe, targets=frozenset([each])) for each in pair)
-                by = use if before is None else before
-                self.add(kind, text, other, one, use, by.execution)
-                return
+            for number in self.recipes.chain(use.recipe):
+                recipe = self.recipes.recipes[number]
+                rules = self.rules.get(recipe.make)
+                if rules is None or rules.tool == NINJA or rules.is_serial:
+                    continue
+                before, by = last.get(recipe.make, (NONE, use))
+                last[recipe.make] = number, use
+                if before == number:
+                    continue
+                if pair := self._siblings(text, recipe, before, rules):
+                    one, other = (replace(recipe, targets=frozenset([each])) for each in pair)
+                    self.add(kind, text, other, one, use, by.execution)
+                    return
 
     def _siblings(
-        self, text: str, recipe: Recipe, before: Use | None, rules: Rules
+        self, text: str, recipe: Recipe, before: int, rules: Rules
     ) -> tuple[str, str] | None:
         """Return two targets that nothing orders, for which recipes wrote or may write a file."""
         own = recipe.shown or recipe.targets
-        if before is not None:
-            earlier = self.recipes.recipes[before.recipe]
+        if before != NONE:
+            earlier = self.recipes.recipes[before]
             others = earlier.shown or earlier.targets
             if len(own) == len(others) == 1 and own != others:
                 return _apart(text, others | own, rules)

@@ -8,8 +8,9 @@ target (`$@`, `$(@D)`, `$(@F)`, `$*`, `$<`) are known.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from itertools import chain
 
 from etrace.rules.rule import Rule, Rules
 
@@ -25,7 +26,9 @@ VARIABLE = re.compile(r"\$(?:\([^()]*(?:\([^()]*\)[^()]*)*\)|\{[^{}]*\}|[^$])")
 _OWN = re.compile(r"\$[({]?[@*<]")
 _WHOLE_NAME = re.compile(r"(?:^|[\s'\"])\$(?:@|\(@\)|\{@\})(?=$|[\s'\";)])")
 _FIRST_NEED = re.compile(r"\$(?:<|\(<\)|\{<\})")
+_MAKE = re.compile(r"\$(?:\(MAKE\)|\{MAKE\})")
 _ENDING = re.compile(r"\$[({]@:([^=]*)=([^)}]*)[)}]")
+_OTHERWISE_IN_COMMANDS = re.compile(r"[\0$\\]")
 _BETWEEN_WORDS = re.compile(r"[\s'\"=;,()&|<>`]+")
 
 
@@ -45,15 +48,24 @@ class Lines:
             if each.recipe and each.needs:
                 self._by_need[each.needs[0]].append(path)
         self._whole: dict[str, list[str]] = defaultdict(list)
+        #: parts and line: by a word, where fewer lines have that than the same ends, or by ends
+        self._by_word: dict[str, list[tuple[list[str], str]]] = defaultdict(list)
         self._by_ends: dict[tuple[str, str], list[tuple[list[str], str]]] = defaultdict(list)
-        for line in self._groups:
-            parts = _parts(line)
+        self._found: dict[str, tuple[str, ...]] = {}
+        words = {line: _words(line) for line in self._groups}
+        n_lines = Counter(chain.from_iterable(words.values()))
+        parts_of = {line: _parts(line) for line in self._groups}
+        n_alike = Counter((parts[0], parts[-1]) for parts in parts_of.values())
+        for line, parts in parts_of.items():
+            ends = parts[0], parts[-1]
+            word = min(words[line], key=lambda each: (n_lines[each], each), default="")
             if len(parts) == 1:
                 self._whole[parts[0]].append(line)
+            elif word and n_lines[word] < n_alike[ends]:
+                self._by_word[word].append((parts, line))
             else:
-                self._by_ends[parts[0], parts[-1]].append((parts[1:-1], line))
+                self._by_ends[ends].append((parts, line))
         self._lengths = {(len(first), len(last)) for first, last in self._by_ends}
-        self._found: dict[str, tuple[str, ...]] = {}
 
     def with_command(self, text: str) -> frozenset[str]:
         """Return the targets of the lines that a command can be."""
@@ -81,7 +93,7 @@ class Lines:
             for path in targets:
                 rule = self._rules.by_path[path]
                 parts = _parts(line, _values(rule))
-                n_literal = sum(map(len, parts))
+                n_literal = sum(map(len, parts)) + len(_MAKE.findall(line)) * N_LITERAL
                 if rule.needs and _FIRST_NEED.search(line):
                     n_literal += len(rule.needs[0])
                 if len(parts) > 1 and n_literal < (N_LITERAL if is_own else N_LITERAL_OF_MANY):
@@ -97,23 +109,26 @@ class Lines:
         for token in tokens:
             for part in _parts_of_name(token):
                 yield self._rules.path(part) if part in self._rules.rules else ""
-                yield from self._by_need.get(part, ())
+                if len(known := self._by_need.get(part, ())) <= N_TRIED:
+                    yield from known
 
     def _lines(self, text: str) -> tuple[str, ...]:
         """Return the lines that a command can be."""
-        whole = _squeezed(text)
-        if whole not in self._found:
-            self._found[whole] = tuple(self._matching(whole))
-        return self._found[whole]
+        if text not in self._found:
+            self._found[text] = tuple(self._matching(text))
+        return self._found[text]
 
-    def _matching(self, whole: str) -> Iterator[str]:
+    def _matching(self, text: str) -> Iterator[str]:
+        whole = _squeezed(text)
         yield from self._whole.get(whole, ())
+        for word in set(_BETWEEN_WORDS.split(_PREFIX.sub("", text))):
+            for parts, line in self._by_word.get(word, ()):
+                if _has_parts(whole, parts):
+                    yield line
         for n_first, n_last in self._lengths:
-            end = len(whole) - n_last
-            if n_first > end:
-                continue
-            for middle, line in self._by_ends.get((whole[:n_first], whole[end:]), ()):
-                if _has_in_order(whole, middle, n_first, end):
+            ends = whole[:n_first], whole[max(len(whole) - n_last, 0) :]
+            for parts, line in self._by_ends.get(ends, ()):
+                if _has_parts(whole, parts):
                     yield line
 
 
@@ -125,12 +140,7 @@ def _fits(line: str, rule: Rule, parts: list[str], whole: str, tokens: Set[str])
         need = rule.needs[0] if rule.needs else ""
         if not any(each == need or each.endswith(f"/{need}") for each in tokens):
             return False
-    if len(parts) == 1:
-        return whole == parts[0]
-    end = len(whole) - len(parts[-1])
-    if len(parts[0]) > end or not (whole.startswith(parts[0]) and whole.endswith(parts[-1])):
-        return False
-    return _has_in_order(whole, parts[1:-1], len(parts[0]), end)
+    return _has_parts(whole, parts)
 
 
 def _values(rule: Rule) -> Callable[[str], str | None]:
@@ -178,12 +188,25 @@ def _parts(line: str, value_of: Callable[[str], str | None] | None = None) -> li
     return [*parts, _without_blanks(text + literal[at:])]
 
 
-def _has_in_order(whole: str, parts: Iterable[str], at: int, end: int) -> bool:
-    """Whether a text has these parts in their order, each where it is first.
+def _words(line: str) -> set[str]:
+    """Return the words of a line that a command has too: none with a variable."""
+    literal = VARIABLE.sub("\0", _PREFIX.sub("", line))
+    words = _BETWEEN_WORDS.split(literal)
+    return {word for word in words if word and not _OTHERWISE_IN_COMMANDS.search(word)}
 
-    That takes time by the length of the text only.
+
+def _has_parts(whole: str, parts: Sequence[str]) -> bool:
+    """Whether a text has these parts in their order, the first and last ones at its ends.
+
+    The others are taken where they are first. That takes time by the length of the text only.
     """
-    for part in parts:
+    if len(parts) == 1:
+        return whole == parts[0]
+    first, *middle, last = parts
+    at, end = len(first), len(whole) - len(last)
+    if at > end or not (whole.startswith(first) and whole.endswith(last)):
+        return False
+    for part in middle:
         at = whole.find(part, at, end)
         if at < 0:
             return False

@@ -56,3 +56,10 @@ def test_a_recipe_that_runs_once_or_for_its_own_target(
 ) -> None:
     trace(tmp_path, command, {"Makefile": rules, "in": "", "a.in": ""})
     assert [key for key in keys(tmp_path) if key.startswith("two-writers")] == []
+
+
+def test_a_make_that_runs_for_each_target(tmp_path: Path) -> None:
+    rules = "all: a b\na b:\n\t$(MAKE) -C s\n"
+    sub = "out: in\n\tsleep 0.3; cat in > out; touch ../a ../b\n"
+    trace(tmp_path, "make -j2", {"Makefile": rules, "s/Makefile": sub, "s/in": ""})
+    assert "two-writers s/out b" in keys(tmp_path)

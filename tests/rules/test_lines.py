@@ -50,3 +50,53 @@ def test_many_lines_and_commands_cost_no_square(tmp_path: Path) -> None:
         return time.process_time() - begin
 
     assert cost(16_000) < 24 * cost(2000) + 0.3
+
+
+@pytest.mark.parametrize(
+    ("recipes", "text", "expected"),
+    [
+        ({"lib": "$(MAKE) -C $@", "b": "$(MAKE) -C $@"}, "make -C lib", ["lib"]),
+        ({"m": "$(CC) -o $@ $^", "m2": "$(CC) -o $@ $^"}, "cc -o m2 m2.c", ["m2"]),
+        ({"d/x.o": "$(CC) -c ${@F}", "d/y.o": "$(CC) -c $(@F)"}, "cc -c y.o", ["d/y.o"]),
+        ({"d/x": "ls $(@D)", "e/x": "ls $(@D)", "x": "ls $(@D)"}, "ls .", ["x"]),
+        ({"all-x": "make -C $(@:all-%=%)", "all-y": "true"}, "make -C x", ["all-x"]),
+        ({"a.h": "sed s/a/b/ < $(IN) > $@.tmp", "b.h": "sed s/a/b/ < $(IN) > $@.tmp"},
+         "sed s/a/b/ < in > b.h.tmp", ["b.h"]),
+        ({"x": "cp in out", "y": "cp in out"}, "cp in out", ["x", "y"]),
+        ({"x": "$(run)", "y": "$(A) $(B)"}, "cp in out", []),
+        ({"x": "$(run)", "y": "cp in out"}, "cp in out", ["y"]),
+        ({"x": "touch $@", "y": "@-+ touch '$@'"}, "touch y", ["y"]),
+    ],
+)  # fmt: skip
+def test_a_command_shows_its_target(
+    recipes: dict[str, str], text: str, expected: list[str]
+) -> None:
+    rules = Rules(Path("/w"), {name: Rule(name, recipe=[line]) for name, line in recipes.items()})
+    assert Lines(rules).shown(text) == frozenset(f"/w/{name}" for name in expected)
+
+
+def test_the_first_input_shows_a_target() -> None:
+    def rule(name: str, need: str) -> Rule:
+        return Rule(name, (need, "all.h"), recipe=["$(COMPILE) $<"])
+
+    rules = Rules(Path("/w"), {"a.o": rule("a.o", "a.c"), "b.o": rule("b.o", "s/b.c")})
+    assert Lines(rules).shown("cc -c ../src/a.c") == frozenset(["/w/a.o"])
+    assert Lines(rules).shown("cc -c s/b.c") == frozenset(["/w/b.o"])
+    assert Lines(rules).shown("cc -c b.c") == frozenset()
+
+
+@pytest.mark.parametrize("line", ["$(CC) $(F) -c x{}.c -o $@", "$(CC) $(F) -c $< -o $@", "$(X) $@"])
+def test_many_targets_of_many_commands_cost_no_square(line: str) -> None:
+    def cost(n: int) -> float:
+        rules = {
+            f"x{i}.o": Rule(f"x{i}.o", (f"x{i}.c", "config.h"), recipe=[line.format(i)])
+            for i in range(n)
+        }
+        begin = time.process_time()
+        lines = Lines(Rules(Path("/w"), rules))
+        for i in range(n):
+            found = lines.shown(f"cc -O2 -c x{i}.c -o x{i}.o")
+            assert found == frozenset([f"/w/x{i}.o"]) or "X" in line
+        return time.process_time() - begin
+
+    assert cost(8000) < 24 * cost(1000) + 0.3
