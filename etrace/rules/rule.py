@@ -90,6 +90,8 @@ class Rules:
     makefiles: frozenset[str] = frozenset()
     #: the first of them, where it is known
     makefile: str = ""
+    #: what make makes when its command names no goal; empty when it is not known
+    default_goal: str = ""
     #: "make" or "ninja"
     tool: str = "make"
     #: targets by the command of their recipe, where only one recipe has it; not known of make
