@@ -7,6 +7,7 @@ no prerequisite, order-only ones included, no sequence of recipes, none of the m
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_left
 from collections import defaultdict
@@ -34,6 +35,7 @@ from etrace.check.writers import Writers
 from etrace.export.ninja import escape_path
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import USUAL, FileKind
+from etrace.rules.goals import MAKE, find_goals
 from etrace.rules.recipes import NINJA, Recipe, Recipes, Use
 from etrace.rules.rule import Rules, absolute
 from etrace.spec.database import NONE
@@ -301,7 +303,8 @@ class Faults:
         rule = rules.by_path.get(text)
         for each in sorted((own | recipe.targets) - {text} if len(own) > 1 else own):
             other = rules.by_path.get(each)
-            if rule and other and rule.recipe and rule.recipe == other.recipe:
+            is_same = rule and other and rule.recipe and rule.recipe == other.recipe
+            if is_same and self._are_asked_for((text, each), recipe.make, rules):
                 return _apart(text, {each, text}, rules)
         return None
 
@@ -312,6 +315,13 @@ class Faults:
             more = folders_of_sources(rules, root.rstrip("/"))
             self._tops[id(rules)] = [each.rstrip("/") for each in (root, *rules.roots, *more)]
         return any(text == top or text.startswith(f"{top}/") for top in self._tops[id(rules)])
+
+    def _are_asked_for(self, paths: Iterable[str], make: int, rules: Rules) -> bool:
+        """Whether the goals of a make need all of some files; not when these are not known."""
+        goals = map(os.fsdecode, find_goals(MAKE, self.recipes.argv(make)))
+        names = [*goals] or [name for name in (rules.default_goal,) if name]
+        needed = frozenset(map(rules.path, names))
+        return all(rules.needs(needed, [each], order_only=True) for each in paths)
 
     # ---- faults ----
 
