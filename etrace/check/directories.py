@@ -46,6 +46,8 @@ def look(faults: Faults) -> None:
     made: dict[str, list[Made]] = defaultdict(list)
     for each in _made(faults):
         made[each.path].append(each)
+    # what no recipe made was made in a sequence, such as by configure
+    made = {path: own for path, own in made.items() if all(each.recipe != NONE for each in own)}
     if not made:
         return
     foreign, candidates = _folders_of_before(faults), _Candidates(faults)
@@ -199,15 +201,18 @@ def _made(faults: Faults) -> Iterator[Made]:
     }
     tools = {path for path, name in names.items() if name in ("mkdir", "install", "cmake")}
     for row, binary in enumerate(table["binary"].tolist()):
-        if binary not in tools or recipes.of_row[row] == NONE:
+        if binary not in tools:
             continue
         words = recipes.records.argv(row)
         folders, with_parents = _named(names[binary], words)
         is_sure = names[binary] == "mkdir" and not with_parents and not table["status"][row]
         start = recipes.began_ns(row)
+        own = recipes.records.directory(row)  # which is there, and so is what is above it
         for name in folders:
-            path = normpath(str(Path(recipes.records.directory(row)) / name))
-            while len(path) > 1 and faults.is_below(path, _rules_of(faults, row)):
+            path = normpath(str(Path(own) / name))
+            while not f"{own}/".startswith(f"{path.rstrip('/')}/") and faults.is_below(
+                path, _rules_of(faults, row)
+            ):
                 yield Made(path, row, recipes.of_row[row], start, is_sure)
                 if not with_parents:
                     break
@@ -215,8 +220,9 @@ def _made(faults: Faults) -> Iterator[Made]:
 
 
 def _rules_of(faults: Faults, row: int) -> Rules:
-    recipe = faults.recipes.recipes[faults.recipes.of_row[row]]
-    return faults.rules.get(recipe.make) or Rules(Path("/nowhere"), {})
+    number = faults.recipes.of_row[row]
+    known = None if number == NONE else faults.rules.get(faults.recipes.recipes[number].make)
+    return known or Rules(Path("/nowhere"), {})
 
 
 def _named(program: str, words: Sequence[str]) -> tuple[list[str], bool]:

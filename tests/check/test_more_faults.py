@@ -68,6 +68,12 @@ def test_a_directory_that_was_there_is_not_missing(tmp_path: Path) -> None:
     assert of(tmp_path, makefile, **{"d/kept": ""}) == []
 
 
+def test_a_directory_that_a_script_makes_before_make_is_not_missing(tmp_path: Path) -> None:
+    makefile = "all: m d/x\nm:\n\tmkdir -p d/sub; touch m\nd/x: a\n\tcat a > d/x\n"
+    trace(tmp_path, "mkdir -p d; make", {"Makefile": makefile, "a": ""})
+    assert keys(tmp_path) == []
+
+
 def test_ninja_makes_the_directories_of_outputs(tmp_path: Path) -> None:
     rules = "rule r\n  command = $do\nbuild m: r\n  do = mkdir -p d e && touch m\n"
     rules += "build d/x: r\n  do = cat a > d/x\nbuild y: r\n  do = cat a > e/y; touch y\n"

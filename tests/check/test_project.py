@@ -50,6 +50,14 @@ def test_headers_beside_sources_and_build_are_of_the_project(tmp_path: Path) -> 
     assert keys(tree) == ["missing-input ../include/h.h prog"]
 
 
+def test_a_directory_in_which_commands_run_was_there(tmp_path: Path) -> None:
+    for name in ("src", "build"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "src/a").touch()
+    rules = "all: m x\nm: ../src/a\n\tmkdir -p d; touch m\nx: ../src/a\n\tcat ../src/a > x\n"
+    assert keys(trace(tmp_path / "build", "make", {"Makefile": rules})) == []
+
+
 def test_folders_of_the_system_and_of_many_projects_are_not_of_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
