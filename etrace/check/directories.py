@@ -110,6 +110,8 @@ def _look_at(faults: Faults, folder: str, use: Use, makers: _Makers) -> None:
         targets = makers.writers.targets(met[1])
         if not targets or _waits(folder, reader, targets, rules):
             return
+        if not faults.is_asked_for(targets & {folder} or targets, other.make, rules):
+            return
         last = reader, Recipe(other.make, other.outer, other.start_ns, other.row, targets), maker
     if last is not None:
         reader, other, maker = last

@@ -136,7 +136,9 @@ class Faults:
         if (met := self.recipes.meet(use.recipe, writer.recipe)) is None:
             return
         pair = self.pair(use.recipe, writer.recipe)
-        if pair is not None and not self._makes_itself(text, met[0]):
+        if pair is None or self._makes_itself(text, met[0]):
+            return
+        if self.is_asked_for(pair[1].targets, pair[1].make, pair[2]):
             self.add(MISSING_ORDER, text, pair[0], pair[1], use, writer.execution)
 
     def look_at_early(self, text: str, use: Use, writer: Use) -> None:
@@ -304,7 +306,8 @@ class Faults:
         for each in sorted((own | recipe.targets) - {text} if len(own) > 1 else own):
             other = rules.by_path.get(each)
             is_same = rule and other and rule.recipe and rule.recipe == other.recipe
-            if is_same and self._are_asked_for((text, each), recipe.make, rules):
+            goals = self._goals(recipe.make, rules) if is_same else frozenset[str]()
+            if goals and all(rules.needs(goals, [own], order_only=True) for own in (text, each)):
                 return _apart(text, {each, text}, rules)
         return None
 
@@ -316,12 +319,21 @@ class Faults:
             self._tops[id(rules)] = [each.rstrip("/") for each in (root, *rules.roots, *more)]
         return any(text == top or text.startswith(f"{top}/") for top in self._tops[id(rules)])
 
-    def _are_asked_for(self, paths: Iterable[str], make: int, rules: Rules) -> bool:
-        """Whether the goals of a make need all of some files; not when these are not known."""
-        goals = map(os.fsdecode, find_goals(MAKE, self.recipes.argv(make)))
-        names = [*goals] or [name for name in (rules.default_goal,) if name]
-        needed = frozenset(map(rules.path, names))
-        return all(rules.needs(needed, [each], order_only=True) for each in paths)
+    def is_asked_for(self, targets: Iterable[str], make: int, rules: Rules) -> bool:
+        """Whether the goals of a make need one of some targets now, or are not known.
+
+        Where they do not, though a recipe ran for it, makefiles look at what is there
+        (`$(wildcard)`), and have other rules in a clean tree.
+        """
+        goals = self._goals(make, rules)
+        return not goals or rules.needs(goals, targets, order_only=True)
+
+    def _goals(self, make: int, rules: Rules) -> frozenset[str]:
+        """Return the paths of the goals of a make; none when they are not known."""
+        if rules.tool == NINJA:
+            return frozenset()
+        names = [*map(os.fsdecode, find_goals(MAKE, self.recipes.argv(make)))]
+        return frozenset(map(rules.path, names or filter(None, [rules.default_goal])))
 
     # ---- faults ----
 

@@ -74,6 +74,30 @@ def test_a_directory_that_a_script_makes_before_make_is_not_missing(tmp_path: Pa
     assert keys(tmp_path) == []
 
 
+@pytest.mark.parametrize(
+    "makefile",
+    [
+        (
+            "all: d/x\nMISSING := $(filter-out $(wildcard d),d)\nd:\n\tmkdir d\n"
+            "d/x: a $(MISSING)\n\tcat a > d/x\n"
+        ),
+        (
+            "all: d/x\nMISSING := $(filter-out $(wildcard d),d)\nd e:\n\tmkdir $@\n"
+            "d/x: a | $(MISSING)\n\tcat a > d/x\n"
+        ),
+    ],
+)
+def test_rules_that_look_at_what_is_there_were_others_then(tmp_path: Path, makefile: str) -> None:
+    assert of(tmp_path, makefile) == []
+    subprocess.run(["rm", "-r", "d"], cwd=tmp_path, check=True)
+    assert subprocess.run(["make", "d/x"], cwd=tmp_path, check=False).returncode == 0
+
+
+def test_an_order_that_was_declared_then_is_not_missing(tmp_path: Path) -> None:
+    makefile = "all: x\nNEW := $(if $(wildcard g),,g)\ng: a\n\tcp a g\nx: $(NEW)\n\tcp g x\n"
+    assert of(tmp_path, makefile) == []
+
+
 def test_ninja_makes_the_directories_of_outputs(tmp_path: Path) -> None:
     rules = "rule r\n  command = $do\nbuild m: r\n  do = mkdir -p d e && touch m\n"
     rules += "build d/x: r\n  do = cat a > d/x\nbuild y: r\n  do = cat a > e/y; touch y\n"
