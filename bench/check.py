@@ -34,11 +34,9 @@ PACKAGES = {
     "stm32flash": "", "phalanx": "", "libpri": "", "mini-httpd": "", "can-utils": "", "lua5.4": "",
     "rinetd": "./configure", "qqwing": "./configure", "libestr": "./configure",
     "ed": "./configure", "libogg": "./configure", "fossil": "./configure --disable-fusefs",
-    "lz4": "", "memtester": "", "vblade": "", "mujs": "", "hello": "./configure",
-    "dash": "./configure", "gzip": "./configure", "patch": "./configure", "time": "./configure",
-    "libyaml": "./configure", "expat": "./configure", "giflib": "", "m4": "./configure",
-    "flex": "./configure", "psmisc": "./configure", "which": "./configure", "jq": "./configure",
-    "bc": "./configure", "gperf": "./configure", "nano": "./configure",
+    "lz4": "", "memtester": "", "vblade": "", "mujs": "", "giflib": "", "hello": "./configure",
+    "dash": "./configure", "gzip": "./configure", "patch": "./configure", "m4": "./configure",
+    "psmisc": "./configure", "gperf": "./configure", "nano": "./configure",
 }  # fmt: skip
 LATER_S = 100.0
 #: what no compiler, shell or version script accepts

@@ -375,6 +375,12 @@ def test_a_build_of_which_most_is_not_judged_does_not_pass(tmp_path: Path, form:
     assert run(tree, "--run-shell").returncode == 0
 
 
+def test_a_build_that_wrote_nothing_of_the_project_is_not_judged(tmp_path: Path) -> None:
+    done = run(build(tmp_path, "X := $(shell echo a.h)\nall:\n\tcat $(X)\n"))
+    assert done.returncode == 2
+    assert done.stdout.startswith("not judged: the targets of no command are known\n")
+
+
 def test_recipes_whose_rules_do_not_name_them_are_not_judged(tmp_path: Path) -> None:
     rules = "X = $(shell :)\nall:\n\t$(A)\n\t$(B)\nA = cp Makefile a\nB = cp Makefile b\n"
     done = run(build(tmp_path, rules.replace("X = $(shell :)\n", "")))

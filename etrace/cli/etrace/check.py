@@ -110,6 +110,8 @@ def _not_judged(result: Result) -> str:
     if 2 * result.n_judged >= result.n_writers and (result.n_known or not result.n_recipes):
         return ""
     why = result.why_not or "no rule is known that runs the others: let rules name what they write"
+    if not result.n_writers:
+        return "not judged: the targets of no command are known"
     return (
         f"not judged: only {result.n_judged:,} of {count(result.n_writers, 'command')} that wrote "
         f"files of the project could be; {why}"
