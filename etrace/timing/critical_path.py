@@ -2,16 +2,17 @@
 """A database -> the chain of executions that its end waited for, and the slack of all others.
 
 The chain is the longest one through the network of segments when nothing waits for a free slot: no
-number of processors makes the build shorter. The path through a program that orders work itself
-(own_order.py) is the order that it chose, so another order may be shorter there.
+number of processors makes the build shorter. Where the rules of a make are not known, its jobs wait
+for each other by files alone, and the chain is a lower bound. The path through a program that
+orders work itself (own_order.py) is the order that it chose, so another order may be shorter there.
 """
 
 from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
@@ -20,7 +21,7 @@ from etrace.figures import count
 from etrace.query.rows.labels import Labels
 from etrace.query.totals import elapsed_ns
 from etrace.spec.database import NONE
-from etrace.timing.network import REASONS, Network, Reason, build_network
+from etrace.timing.network import REASONS, Network, Reason, build_network, unknown_makes
 from etrace.timing.own_order import OwnOrder, find_own_order
 from etrace.timing.processes import Processes
 from etrace.timing.schedule import Schedule, cpu_times, never_slept, schedule, slacks
@@ -83,6 +84,9 @@ class Inside:
 class CriticalPath:
     """The path, the earliest step first. `slack_ns` and `work_ns` are by execution.
 
+    `unknown` are executions of make and its like whose jobs may wait for others by rules that are
+    not known, and why; `stray_ns` is the time of jobs of other makes for which no rule was found.
+
     Slack is 0 on the path. Work is CPU time where that is known, else the time without waits; none
     for a reader that its writer outlived.
     `inside` are the programs on it that order work themselves, the one with most of it first.
@@ -94,6 +98,13 @@ class CriticalPath:
     slack_ns: array[int]
     work_ns: array[int]
     inside: tuple[Inside, ...] = ()
+    unknown: Mapping[int, str] = field(default_factory=dict)
+    stray_ns: int = 0
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether jobs may have to wait for others that the path does not let them wait for."""
+        return bool(self.unknown) or self.stray_ns > IN_DOUBT * self.path_ns
 
     @property
     def is_upper_bound(self) -> bool:
@@ -122,7 +133,17 @@ def find_critical_path(image: Image, network: Network | None = None) -> Critical
     slack = _slack_of_executions(image, network, found)
     inside = tuple(_inside(image, network.processes, steps))
     work = array("q", _work_of_executions(image, network))
-    return CriticalPath(steps, found.elapsed_ns, elapsed_ns(image), slack, work, inside)
+    return CriticalPath(
+        steps, found.elapsed_ns, elapsed_ns(image), slack, work, inside, unknown_makes(network),
+        _stray_ns(network),
+    )  # fmt: skip
+
+
+def _stray_ns(network: Network) -> int:
+    processes = network.processes
+    strays = network.order.strays if network.order is not None else ()
+    numbers = map(processes.of_row.__getitem__, strays)
+    return sum(end - begin for begin, end in processes.spans(numbers))
 
 
 def doubts(image: Image, found: CriticalPath) -> Iterator[tuple[int, str]]:

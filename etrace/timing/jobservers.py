@@ -3,8 +3,8 @@
 
 A make without -j in its command line takes slots from the make above it. One that names a number
 there "resets jobserver mode" and has slots of its own, and so have ninja, samu and scons. A child
-of any of them holds a slot while it runs, unless a make below it shares its slots: that one passes
-it on to its own children.
+of any of them holds a slot while it runs. A make below it that shares the slots needs no other one
+for the first of its own children.
 """
 
 from __future__ import annotations
@@ -49,22 +49,30 @@ class Slots:
 
 
 class Jobservers:
-    """All slots of a build; `of_job` has for each process that holds one which they are."""
+    """All slots of a build; `of_job` has for each process that holds one which they are.
+
+    Those that pass theirs on to a make are not in it. `of_scheduler` has the slots of each
+    scheduler, by the number of its process.
+    """
 
     def __init__(self, image: Image, processes: Processes) -> None:
         self.all: list[Slots] = []
         self.of_job: dict[int, int] = {}
         self._image, self._processes = image, processes
-        self._of_scheduler: dict[int, int] = {}
+        self.of_scheduler: dict[int, int] = {}
         passes_on = set[int]()
         for number in sorted(range(len(processes)), key=lambda n: processes[n].depth):
             if processes[number].is_scheduler:
                 passes_on |= self._scheduler(number)
-        for scheduler, slots in self._of_scheduler.items():
+        for scheduler, slots in self.of_scheduler.items():
             for child in processes[scheduler].children:
                 if child not in passes_on:
                     self.of_job[child] = slots
         self._count()
+
+    def is_make(self, scheduler: int) -> bool:
+        """Whether a scheduler is a make, and not ninja, samu or scons."""
+        return self._command(scheduler)[0]
 
     def sizes(self, n_jobs: int | None = None) -> list[int]:
         """Return how many slots there are, those of the trace or as with -j `n_jobs`.
@@ -84,11 +92,11 @@ class Jobservers:
         while above != NONE and not self._processes[above].is_scheduler:
             job, above = above, self._processes[above].parent
         is_make, named = self._command(number)
-        above_slots = self._of_scheduler.get(above, NONE)
+        above_slots = self.of_scheduler.get(above, NONE)
         if is_make and named is None and above != NONE and self._command(above)[0]:
-            self._of_scheduler[number] = above_slots
+            self.of_scheduler[number] = above_slots
             return {job}
-        self._of_scheduler[number] = len(self.all)
+        self.of_scheduler[number] = len(self.all)
         self.all.append(Slots(named, above_slots))
         return set()
 

@@ -4,16 +4,20 @@
 A process does its segments one after the other. A child begins when the segment that forked it has
 ended, and a segment after a child's end begins when the child has ended. A scheduler is different:
 its children begin after its first segment and after the jobs that they depend on, and only its last
-segment waits for them all. Its own work before a job belongs to that job.
+segment waits for them all. Its own work before a job belongs to that job. Jobs depend on each other
+by files (dependencies.py) and by the rules of their make (recipe_order.py).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
+from operator import itemgetter
 
 from libetrace.image.file import Image
 from libetrace.timing.network import Edges, cut_processes, sort_edges
@@ -21,6 +25,7 @@ from libetrace.timing.network import Edges, cut_processes, sort_edges
 from etrace.spec.database import NONE
 from etrace.timing.dependencies import find_dependencies
 from etrace.timing.processes import Processes, as_lists
+from etrace.timing.recipe_order import RecipeOrder
 
 
 class Reason(StrEnum):
@@ -31,10 +36,15 @@ class Reason(StrEnum):
     CHILD = "waited for its child"
     PIPE = "read its pipe"
     FILE = "used its file"
+    LINE = "is the next line of its recipe"
+    RULE = "needs its target"
+    FUNCTION = "came after it in make"
 
 
 REASONS = tuple(Reason)
 USED_FILE = REASONS.index(Reason.FILE)
+NEXT_LINE, NEEDED = REASONS.index(Reason.LINE), REASONS.index(Reason.RULE)
+OF_FUNCTION, SAME = REASONS.index(Reason.FUNCTION), REASONS.index(Reason.SAME)
 
 
 @dataclass(slots=True)
@@ -44,7 +54,9 @@ class Network:
     `job` is the process of the job that a segment begins, NONE for all others; `last_of_job` the
     segment with which it ends. A job is a child of a scheduler. `waited` is the place in REASONS of
     why a segment was spent waiting, NONE for all others. `readers` are processes that read what a
-    process wrote that outlived them: their sleep was a wait for it.
+    process wrote that outlived them: their sleep was a wait for it. `later_lines` are jobs that
+    begin as soon as the line before them has ended, and `last_line` has the last job of a recipe by
+    its first. `functions` are jobs that make itself waits for.
     """
 
     processes: Processes
@@ -56,6 +68,10 @@ class Network:
     waited: array[int] = field(default_factory=lambda: array("b"))
     last_of_job: dict[int, int] = field(default_factory=dict)
     readers: set[int] = field(default_factory=set)
+    later_lines: set[int] = field(default_factory=set)
+    last_line: dict[int, int] = field(default_factory=dict)
+    functions: set[int] = field(default_factory=set)
+    order: RecipeOrder | None = None
     #: what segment i follows is from `start[i]` to `start[i + 1]` of the other columns
     start: array[int] = field(default_factory=lambda: array("I", [0]))
     other: array[int] = field(default_factory=lambda: array("i"))
@@ -93,8 +109,13 @@ class Network:
         return max(self.begin_ns[segment] - ready, 0)
 
 
-def build_network(image: Image) -> Network:
-    """Return the network of a build."""
+def build_network(
+    image: Image, order: RecipeOrder | None = None, *, is_cautious: bool = False
+) -> Network:
+    """Return the network of a build; `order` is what is known of the rules of its makes.
+
+    With `is_cautious`, a job for which no rule is known waits for what had ended before it began.
+    """
     of = processes = Processes(image)
     writers, readers = _pipe_writers(image, processes)
     writer_start, writer = as_lists(writers.get(n, ()) for n in range(len(processes)))
@@ -106,15 +127,162 @@ def build_network(image: Image) -> Network:
                    if above != NONE and of.is_scheduler[above]}  # fmt: skip
     network = Network(
         processes, found.execution, found.begin_ns, found.end_ns, found.work_ns, found.job,
-        found.waited, last_of_job, readers,
+        found.waited, last_of_job, readers, order=order,
     )  # fmt: skip
-    order = find_dependencies(image, processes, children_of=of.is_scheduler)
-    edges.path.extend(order.path)
-    edges.after.extend(map(found.forked_by.__getitem__, order.after))
-    edges.before.extend(map(found.last.__getitem__, order.before))
-    edges.reason.extend([USED_FILE] * len(order.path))
+    used = find_dependencies(image, processes, children_of=of.is_scheduler)
+    edges.path.extend(used.path)
+    edges.after.extend(map(found.forked_by.__getitem__, used.after))
+    edges.before.extend(map(found.last.__getitem__, used.before))
+    edges.reason.extend([USED_FILE] * len(used.path))
+    if order is not None:
+        jobs = {job: (found.forked_by[job], last) for job, last in last_of_job.items()}
+        follower = _Follower(network, edges, order, jobs)
+        follower.follow()
+        if is_cautious:
+            follower.follow_the_trace()
     network.join(edges)
     return network
+
+
+def unknown_makes(network: Network) -> dict[int, str]:
+    """Return makes and their like with several jobs whose rules are not known, and why."""
+    processes, order = network.processes, network.order or RecipeOrder()
+    parent, found = processes.image["executions"]["parent"], dict[int, str]()
+    for number, is_scheduler in enumerate(processes.is_scheduler):
+        children = processes[number].children if is_scheduler else ()
+        jobs = [each for each in children if each not in network.functions]
+        n_jobs = Counter(int(parent[processes.first[each]]) for each in jobs)
+        for row, n in n_jobs.items():
+            if n > 1 and row not in order.known:
+                found[row] = order.unknown.get(row, "")
+    return found
+
+
+def follow_recipes(
+    network: Network, edges: Edges, order: RecipeOrder, jobs: Mapping[int, tuple[int, int]]
+) -> None:
+    """Let jobs, each with its first and last segment, follow each other as the rules say.
+
+    What overlapped in the traced build, or ran the other way round, did not wait.
+    """
+    _Follower(network, edges, order, jobs).follow()
+
+
+class _Follower:
+    """Adds what follows what, and segments without work where many wait for many."""
+
+    def __init__(
+        self, network: Network, edges: Edges, order: RecipeOrder,
+        jobs: Mapping[int, tuple[int, int]],
+    ) -> None:  # fmt: skip
+        self._network, self._edges, self._order, self._jobs = network, edges, order, jobs
+        self._processes = network.processes
+
+    def follow(self) -> None:
+        """Add all."""
+        self._follow_rules()
+        self._follow_functions()
+
+    def follow_the_trace(self) -> None:
+        """Let each job that no rule orders wait for the last one that ended before it began."""
+        of, known = self._processes, self._order.known
+        strays = set(map(self._number, self._order.strays))
+        parent = of.image["executions"]["parent"]
+        for number, is_scheduler in enumerate(of.is_scheduler):
+            if not is_scheduler:
+                continue
+            children = [each for each in of[number].children if each in self._jobs]
+            by_end = sorted(children, key=of.end_ns.__getitem__)
+            ends = [of.end_ns[each] for each in by_end]
+            for child in children:
+                at = bisect_right(ends, of.start_ns[child]) - 1
+                is_known = parent[of.first[child]] in known and child not in strays
+                if at >= 0 and not is_known and of.start_ns[by_end[at]] < of.start_ns[child]:
+                    self._edge(self._jobs[child][0], self._jobs[by_end[at]][1], SAME)
+
+    def _edge(self, after: int, before: int, reason: int) -> None:
+        self._edges.after.append(after)
+        self._edges.before.append(before)
+        self._edges.reason.append(reason)
+        self._edges.path.append(NONE)
+
+    def _join(self, ends: Sequence[tuple[int, int]], reason: int) -> tuple[int, int]:
+        """Return the one segment that follows all of some, and when it ends."""
+        if len(ends) == 1:
+            return ends[0]
+        last, time_ns = max(ends, key=itemgetter(1))
+        made = self._network.add(self._network.execution[last], time_ns, time_ns, NONE)
+        for segment, _ in ends:
+            self._edge(made, segment, reason)
+        return made, time_ns
+
+    def _number(self, row: int) -> int:
+        return self._processes.of_row[row]
+
+    def _lines(self, rows: Iterable[int]) -> list[int]:
+        """Return the jobs of a recipe, without those that did not wait for the one before."""
+        found = list[int]()
+        for job in map(self._number, rows):
+            begin_ns = self._processes.start_ns[job]
+            if job in self._jobs and (not found or self._processes.end_ns[found[-1]] <= begin_ns):
+                found.append(job)
+        return found
+
+    def _follow_rules(self) -> None:
+        ends: list[tuple[int, int] | None] = []
+        for rows, waits in zip(self._order.lines, self._order.waits, strict=True):
+            lines = self._lines(rows)
+            before = [end for node in waits if (end := ends[node]) is not None]
+            if not lines:
+                ends.append(self._join(before, NEEDED) if before else None)
+                continue
+            first, last = lines[0], lines[-1]
+            begin_ns = self._processes.start_ns[first]
+            for segment, time_ns in before:
+                if time_ns <= begin_ns:
+                    self._edge(self._jobs[first][0], segment, NEEDED)
+                else:
+                    self._order.strays.add(self._processes.first[first])
+            for a, b in pairwise(lines):
+                self._edge(self._jobs[b][0], self._jobs[a][1], NEXT_LINE)
+            self._network.later_lines.update(lines[1:])
+            self._network.last_line[first] = last
+            ends.append((self._jobs[last][1], self._processes.end_ns[last]))
+
+    def _follow_functions(self) -> None:
+        """Let jobs wait for what make ran itself before them, and for the make before it."""
+        of = self._processes
+        self._network.functions.update(map(self._number, self._order.functions))
+        for number, is_scheduler in enumerate(of.is_scheduler):
+            if is_scheduler:
+                own = of.child[of.child_start[number] : of.child_start[number + 1]]
+                self._follow_own([child for child in own if child in self._jobs])
+
+    def _follow_own(self, children: Sequence[int]) -> None:
+        parent, of = self._processes.image["executions"]["parent"], self._processes
+        last_row, has_jobs = NONE, False
+        ended = list[tuple[int, int]]()
+        # the jobs of the make that this one executed again, $(shell) of makefiles, of a recipe
+        restarted: tuple[int, int] | None = None
+        reading: tuple[int, int] | None = None
+        expanding: tuple[int, int] | None = None
+        for child in children:
+            first, last = self._jobs[child]
+            if parent[of.first[child]] != last_row:
+                restarted = self._join(ended, OF_FUNCTION) if ended else None
+                last_row, has_jobs, ended = parent[of.first[child]], False, []
+                reading = expanding = None
+            for before in (restarted, reading, expanding):
+                if before is not None and before[1] <= of.start_ns[child]:
+                    self._edge(first, before[0], OF_FUNCTION)
+            expanding = None
+            ended.append((last, of.end_ns[child]))
+            if child not in self._network.functions:
+                has_jobs = True
+            elif has_jobs:
+                expanding = ended[-1]
+            else:
+                reading = ended[-1]
 
 
 def _pipe_writers(image: Image, processes: Processes) -> tuple[dict[int, list[int]], set[int]]:

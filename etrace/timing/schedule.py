@@ -2,8 +2,10 @@
 """A network and limits -> when each segment would run.
 
 Segments begin as soon as what they follow has ended. Those that begin a job also need a slot, which
-is free again when the job's last segment has ended; those that compute need a processor until they
-end. Of several that could have it, the one that began first in the traced build gets it.
+is free again when the last segment of its recipe has ended; those that compute need a processor
+until they end. Of several that could have it, the one that began first in the traced build gets it.
+Of jobs, make takes the next one in its list after the one that it took last (update_goal_chain in
+remake.c of GNU make 4.4), and ninja the first one (ready_ in build.cc of ninja 1.11 and 1.12).
 """
 
 from __future__ import annotations
@@ -81,13 +83,16 @@ class Schedule:
 class Limits:
     """What segments wait for besides each other.
 
-    `slots` is how many jobs of each kind run at once, `kind` that of a job by its process; other
-    jobs need no slot. `computes` says for each segment whether it needs one of `n_processors`;
-    None: there are enough.
+    `slots` is how many jobs run at once in each pool. Each of `walkers` (its pool, and whether it
+    goes through its list as make does) starts the jobs that `walker` has for it, by process, which
+    `place` orders. `computes` says for each segment whether it needs one of `n_processors`; None:
+    there are enough.
     """
 
     slots: Sequence[int] = ()
-    kind: Mapping[int, int] = field(default_factory=dict)
+    walkers: Sequence[tuple[int, bool]] = ()
+    walker: Mapping[int, int] = field(default_factory=dict)
+    place: Mapping[int, float] = field(default_factory=dict)
     n_processors: int | None = None
     computes: Sequence[bool] = ()
 
@@ -100,18 +105,18 @@ def schedule(
     Without `limits` segments wait for each other alone. EtraceError when some do so forever.
     """
     limits, n = limits or Limits(), len(network)
-    kind = array("i", [NONE]) * n
-    frees = array("i", [NONE]) * n
-    if limits.kind:
-        for segment, job in enumerate(network.job):
-            kind[segment] = limits.kind.get(job, NONE)
-        for job, own in limits.kind.items():
-            if job in network.last_of_job:
-                frees[network.last_of_job[job]] = own
+    walker, frees = array("i", [NONE]) * n, array("i", [NONE]) * n
+    place = array("d", [0.0]) * n
+    for segment, job in enumerate(network.job if limits.walker else ()):
+        if job == NONE or job in network.later_lines or job not in limits.walker:
+            continue
+        walker[segment], place[segment] = limits.walker[job], limits.place[job]
+        frees[network.last_of_job[network.last_line.get(job, job)]] = limits.walker[job]
     taken = array("d", network.work_ns if work is None else work)
     found = Schedule(*run_network(
-        network.start, network.other, taken, network.begin_ns, kind, frees,
-        bytes(limits.computes or n), limits.slots, limits.n_processors,
+        network.start, network.other, taken, network.begin_ns, walker, place, frees,
+        bytes(limits.computes or n), array("i", [pool for pool, _ in limits.walkers]),
+        bytes(is_make for _, is_make in limits.walkers), limits.slots, limits.n_processors,
     ))  # fmt: skip
     if len(found.order) != n:
         raise EtraceError(

@@ -28,8 +28,15 @@ from etrace.query.totals import elapsed_ns
 from etrace.spec.database import NONE
 from etrace.timing.dependencies import find_dependencies
 from etrace.timing.jobservers import Jobservers
-from etrace.timing.network import USED_FILE, Network, build_network
+from etrace.timing.network import (
+    USED_FILE,
+    Network,
+    build_network,
+    follow_recipes,
+    unknown_makes,
+)
 from etrace.timing.processes import most_at_once
+from etrace.timing.recipe_order import RecipeOrder
 from etrace.timing.schedule import COMPUTES, Limits, Schedule, awake_parts, cpu_times, schedule
 
 
@@ -42,7 +49,8 @@ class Prediction:
     what was asked, None for the slots that the makes had. Processors are None when there are enough
     for all. `ordered_ns` keeps the order of shells and makes; `free_ns` has only the order that
     files give to jobs, None without a job. `n_unknown` executions of `n_executions` have no CPU
-    time: their elapsed time counts.
+    time: their elapsed time counts. `most_ns` is `ordered_ns` if jobs without a known rule keep
+    their order; None when there are none.
     """
 
     traced_ns: int
@@ -55,6 +63,7 @@ class Prediction:
     free_ns: int | None
     n_executions: int
     n_unknown: int
+    most_ns: int | None = None
 
     @property
     def change(self) -> float:
@@ -67,6 +76,13 @@ class Prediction:
         return round(self.traced_ns * self.change)
 
     @property
+    def predicted_most_ns(self) -> int | None:
+        """The same of `most_ns`."""
+        if self.most_ns is None or not self.simulated_ns:
+            return self.most_ns
+        return max(round(self.traced_ns * self.most_ns / self.simulated_ns), self.predicted_ns)
+
+    @property
     def predicted_free_ns(self) -> int | None:
         """The same of `free_ns`."""
         if self.free_ns is None or not self.simulated_ns:
@@ -74,13 +90,16 @@ class Prediction:
         return round(self.traced_ns * self.free_ns / self.simulated_ns)
 
 
-def predict(image: Image, factors: Mapping[str, float], n_jobs: int | None = None) -> Prediction:
+def predict(
+    image: Image, factors: Mapping[str, float], n_jobs: int | None = None,
+    order: RecipeOrder | None = None,
+) -> Prediction:  # fmt: skip
     """Return how long a build takes when the times of programs are multiplied by `factors`.
 
-    `n_jobs` is as with make -j; None is what the makes of the trace had. UsageError for a program
-    that did not run, EtraceError for a damaged database.
+    `n_jobs` is as with make -j; None is what the makes of the trace had. `order` is what is known
+    of their rules. UsageError for a program that did not run, EtraceError for a damaged database.
     """
-    return Simulation(image).predict(factors_by_row(image, factors), n_jobs)
+    return Simulation(image, order).predict(factors_by_row(image, factors), n_jobs)
 
 
 class Simulation:
@@ -89,8 +108,10 @@ class Simulation:
     EtraceError for a damaged database.
     """
 
-    def __init__(self, image: Image) -> None:
-        self.image, self.network = image, build_network(image)
+    def __init__(self, image: Image, order: RecipeOrder | None = None) -> None:
+        """`order` is what is known of the rules of makes."""
+        self.image, self.order = image, order or RecipeOrder()
+        self.network = build_network(image, self.order)
         self._with_jobs: dict[int | None, Schedule] = {}
         network, self.cpu = self.network, cpu_times(image)
         cpu = self.cpu
@@ -163,7 +184,15 @@ class Simulation:
             free_ns=_free(self, changed, ordered, n_jobs),
             n_executions=len(shown),
             n_unknown=len(shown) if cpu is None else sum(cpu[row] == NONE for row in shown),
+            most_ns=self._most_ns(changed, asked),
         )
+
+    def _most_ns(self, work: Sequence[float], limits: Limits) -> int | None:
+        """Return how long it takes when what no rule orders keeps its order; None without that."""
+        if not unknown_makes(self.network) and not self.order.strays:
+            return None
+        cautious = build_network(self.image, self.order, is_cautious=True)
+        return schedule(cautious, work, limits).elapsed_ns
 
     def _changed(self, factors: Mapping[int, float]) -> list[float]:
         if not factors:
@@ -174,13 +203,39 @@ class Simulation:
     def limits(self, n_jobs: int | None) -> Limits:
         """Return the slots and processors of the trace, or those for `n_jobs`."""
         sizes, n_processors = self.jobservers.sizes(n_jobs), self._processors(n_jobs)
-        return Limits(sizes, self.jobservers.of_job, n_processors, self.computes)
+        walkers, walker, place = self._walkers
+        return Limits(sizes, walkers, walker, place, n_processors, self.computes)
 
-    def free_limits(self, n_jobs: int | None, jobs: Sequence[int]) -> Limits:
-        """Return the limits of a network that has `jobs` alone, a segment each."""
-        slots = dict.fromkeys(jobs, 0)
-        computes, busy = dict.fromkeys(jobs, 0.0), dict.fromkeys(jobs, 0.0)
+    @cached_property
+    def _walkers(self) -> tuple[list[tuple[int, bool]], dict[int, int], dict[int, float]]:
+        """The schedulers with their slots, whose child each job is, and its place in their lists.
+
+        What no rule is known for has the place of the job that began before it.
+        """
+        processes, servers = self.network.processes, self.jobservers
+        place_of_row = {
+            rows[0]: place
+            for rows, place in zip(self.order.lines, self.order.place, strict=True) if rows
+        }  # fmt: skip
+        walkers, walker, place = list[tuple[int, bool]](), dict[int, int](), dict[int, float]()
+        for scheduler, pool in servers.of_scheduler.items():
+            walkers.append((pool, servers.is_make(scheduler)))
+            children = [
+                child for child in processes[scheduler].children
+                if child not in self.network.functions
+            ]  # fmt: skip
+            has_places = any(processes.first[child] in place_of_row for child in children)
+            last = 0.0
+            for at, child in enumerate(children):
+                last = place_of_row.get(processes.first[child], last) if has_places else at
+                walker[child], place[child] = len(walkers) - 1, last
+        return walkers, walker, place
+
+    def free_limits(self, n_jobs: int | None, jobs: Sequence[int], n_joins: int) -> Limits:
+        """Return the limits of a network that has `jobs` alone, a segment each, and then joins."""
         processes = self.network.processes
+        places = {job: float(processes.start_ns[job]) for job in jobs}
+        computes, busy = dict.fromkeys(jobs, 0.0), dict.fromkeys(jobs, 0.0)
         for row, work, of_processor in zip(
             self.network.execution, self.work, self.computes, strict=True
         ):
@@ -188,8 +243,11 @@ class Simulation:
             if job in busy:
                 busy[job] += work
                 computes[job] += work * of_processor
-        needs = [computes[job] > COMPUTES * busy[job] for job in jobs]
-        return Limits([n_jobs or self.n_jobs], slots, self._processors(n_jobs), needs)
+        needs = [computes[job] > COMPUTES * busy[job] for job in jobs] + [False] * n_joins
+        return Limits(
+            [n_jobs or self.n_jobs], [(0, False)], dict.fromkeys(jobs, 0), places,
+            self._processors(n_jobs), needs,
+        )  # fmt: skip
 
     def _processors(self, n_jobs: int | None) -> int | None:
         if self.n_processors is None or n_jobs is None:
@@ -236,7 +294,7 @@ def factors_by_row(image: Image, factors: Mapping[str, float]) -> dict[int, floa
 def _free(
     model: Simulation, changed: list[float], ordered: Schedule, n_jobs: int | None
 ) -> int | None:
-    """Return how long it takes when only files order the leaf jobs; None without a job.
+    """Return how long it takes when files and rules alone order the leaf jobs; None without a job.
 
     What the build does before its first job and after its last one is added, and what else it does
     while no job runs, but for the work of makes: that of several may go on at once.
@@ -256,13 +314,17 @@ def _free(
     processes = network.processes
     order = find_dependencies(model.image, processes, job_of=processes.leaf_job)
     after, before = (array("i", map(segment_of.__getitem__, each)) for each in order[1::-1])
-    free.join(Edges(after, before, array("b", [USED_FILE]) * len(after), order.path))
+    edges = Edges(after, before, array("b", [USED_FILE]) * len(after), order.path)
+    follow_recipes(free, edges, model.order, {job: (at, at) for job, at in segment_of.items()})
+    free.join(edges)
+    n_joins = len(free) - len(jobs)
+    work.extend([0.0] * n_joins)
     opens = min(ordered.begin[begin_of[job]] for job in jobs)
     closes = max(ordered.end[network.last_of_job[job]] for job in jobs)
     spans = [(ordered.begin[begin_of[job]], ordered.end[network.last_of_job[job]]) for job in jobs]
     between = _outside(spans, _spans_of_others(network, ordered))
     around = ordered.elapsed_ns - round(closes - opens - between)
-    return around + schedule(free, work, model.free_limits(n_jobs, jobs)).elapsed_ns
+    return around + schedule(free, work, model.free_limits(n_jobs, jobs, n_joins)).elapsed_ns
 
 
 def _spans_of_others(network: Network, ordered: Schedule) -> Iterator[tuple[float, float]]:

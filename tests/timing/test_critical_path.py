@@ -135,3 +135,17 @@ def test_what_a_thread_executes_is_waited_for(tmp_path: Path) -> None:
     image = database_of(tmp_path, story.builder.trace())
     steps = find_critical_path(image).steps
     assert "sleep 1" in [Labels(image).of(step.execution) for step in steps]
+
+
+def test_without_rules_the_path_is_a_lower_bound(tmp_path: Path) -> None:
+    found = find_critical_path(database_of(tmp_path, two_objects_and_a_link()))
+    assert found.is_lower_bound
+    assert list(found.unknown.values()) == [""]
+
+
+def test_a_make_with_one_job_needs_no_rules(tmp_path: Path) -> None:
+    story = Story()
+    story.at(0).exec(MAKE, "/usr/bin/make", ["make"])
+    story.job(MAKE, FIRST, (100, 900), ["gcc", "-c", "a.c"])
+    story.at(1000).exit(MAKE)
+    assert not find_critical_path(database_of(tmp_path, story.builder.trace())).is_lower_bound

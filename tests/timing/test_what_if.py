@@ -22,7 +22,7 @@ def test_two_jobs_compile_side_by_side(tmp_path: Path) -> None:
     assert found == Prediction(
         traced_ns=1210 * US, traced_jobs=1, traced_processors=None, simulated_ns=1210 * US,
         n_jobs=2, n_processors=None, ordered_ns=910 * US, free_ns=910 * US,
-        n_executions=4, n_unknown=4,
+        n_executions=4, n_unknown=4, most_ns=1210 * US,
     )  # fmt: skip
 
 
@@ -57,6 +57,14 @@ def test_the_traced_time_changes_as_the_simulated_one() -> None:
         n_processors=4, ordered_ns=400, free_ns=200, n_executions=8, n_unknown=0,
     )  # fmt: skip
     assert (found.change, found.predicted_ns, found.predicted_free_ns) == (0.5, 500, 250)
+
+
+def test_jobs_without_a_rule_may_need_the_order_of_the_trace() -> None:
+    found = Prediction(
+        traced_ns=1000, traced_jobs=1, traced_processors=2, simulated_ns=800, n_jobs=4,
+        n_processors=4, ordered_ns=400, free_ns=400, n_executions=8, n_unknown=0, most_ns=600,
+    )  # fmt: skip
+    assert (found.predicted_ns, found.predicted_most_ns) == (500, 750)
 
 
 def test_a_program_that_did_not_run_is_an_error(tmp_path: Path) -> None:

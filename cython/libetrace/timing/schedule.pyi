@@ -7,9 +7,12 @@ def run_network(
     before: array[int],
     work: array[float],
     traced: array[int],
-    kind: array[int],
+    walker: array[int],
+    place: array[float],
     frees: array[int],
     computes: bytes,
+    pools: array[int],
+    is_make: bytes,
     sizes: Sequence[int],
     n_processors: int | None,
 ) -> tuple[array[float], array[float], array[int], array[int]]: ...

@@ -63,6 +63,22 @@ cdef Waiting pop(Heap *heap) noexcept nogil:
     return least
 
 
+# A make or ninja that starts jobs. Of those that can begin, make takes the next one in its list after
+# the one that it took last, and waits with it until it gets a slot; at the end of the list it waits
+# for a job to end and begins again. Ninja takes the first one in its list when it has a slot.
+cdef struct Walker:
+    s32 pool  # its slots, beside one of its own
+    bint is_make
+    s64 n_running
+    Heap ahead  # what can begin, by place in the list
+    Heap passed  # what make looks at when it begins again
+    double at
+    s32 taken  # what it waits with, NONE for nothing
+    bint is_at_end
+    bint is_changed
+    bint is_blocked
+
+
 cdef struct Run:
     s64 n
     const double *work
@@ -70,12 +86,16 @@ cdef struct Run:
     const u32 *after_start
     const s32 *after
     s32 *n_missing
-    const s32 *kind  # slots that the job needs which a segment begins, NONE for none
-    const s32 *frees  # slots of which it frees one at its end, NONE for none
+    const s32 *walker  # who starts the job that a segment begins, NONE for nobody
+    const double *place  # of that job in the list of the walker
+    const s32 *frees  # whose slot is free at the end of a segment, NONE for none
     const u8 *computes
-    s64 n_kinds
-    s64 *n_free  # of each kind
-    Heap *slots
+    s64 *n_free  # slots of each pool
+    Walker *walkers
+    s32 *changed  # walkers of which a job ended or can begin
+    s64 n_changed
+    s32 *blocked  # walkers that wait for a slot, the first one first
+    s64 n_blocked
     bint has_processors
     s64 n_processors
     Heap processors
@@ -85,8 +105,6 @@ cdef struct Run:
     s32 *order
     s32 *waited_for
     s64 n_done
-    s32 *changed  # slots that may be taken
-    s64 n_changed
 
 
 cdef inline bint needs_processor(const Run *run, s32 segment) noexcept nogil:
@@ -106,41 +124,98 @@ cdef void start(Run *run, s32 segment, double now) noexcept nogil:
         begin_work(run, segment, now)
 
 
-cdef void mark_changed(Run *run, s32 kind) noexcept nogil:
-    cdef s64 at = run.n_changed
-    while at and run.changed[at - 1] > kind:
-        at -= 1
-    if at and run.changed[at - 1] == kind:
-        return
-    cdef s64 i = run.n_changed
-    while i > at:
-        run.changed[i] = run.changed[i - 1]
-        i -= 1
-    run.changed[at] = kind
-    run.n_changed += 1
+cdef void mark_changed(Run *run, s32 number) noexcept nogil:
+    if not run.walkers[number].is_changed:
+        run.walkers[number].is_changed = True
+        run.changed[run.n_changed] = number
+        run.n_changed += 1
 
 
-# Begin a segment, or let its job queue.
+# Begin a segment, or show its job to who starts it.
 cdef void make_ready(Run *run, s32 segment, double now) noexcept nogil:
-    cdef s32 kind = run.kind[segment]
-    if kind == NONE:
+    cdef Walker *walker
+    if run.walker[segment] == NONE:
         start(run, segment, now)
+        return
+    walker = &run.walkers[run.walker[segment]]
+    run.begin[segment] = now
+    if walker.is_make and not walker.is_at_end and run.place[segment] <= walker.at:
+        push(&walker.passed, run.place[segment], segment)
     else:
-        push(&run.slots[kind], <double>run.traced[segment], segment)
-        mark_changed(run, kind)
+        push(&walker.ahead, run.place[segment], segment)
+    mark_changed(run, run.walker[segment])
+
+
+cdef inline bint has_slot(const Run *run, const Walker *walker) noexcept nogil:
+    return walker.n_running == 0 or run.n_free[walker.pool] > 0
+
+
+cdef void begin_list(Walker *walker) noexcept nogil:
+    cdef Waiting each
+    walker.is_at_end = False
+    walker.at = -1.0
+    while walker.passed.n:
+        each = pop(&walker.passed)
+        push(&walker.ahead, each.time, each.segment)
+
+
+cdef void block(Run *run, s32 number) noexcept nogil:
+    if not run.walkers[number].is_blocked:
+        run.walkers[number].is_blocked = True
+        run.blocked[run.n_blocked] = number
+        run.n_blocked += 1
+
+
+# Start jobs until there is no slot or nothing that can begin; `segment` has just ended.
+cdef void walk(Run *run, s32 number, s32 segment, double now) noexcept nogil:
+    cdef Walker *walker = &run.walkers[number]
+    cdef Waiting following
+    cdef s32 job
+    if walker.is_at_end:
+        begin_list(walker)
+    while True:
+        if walker.taken == NONE and not walker.ahead.n:
+            if walker.passed.n and walker.n_running == 0:
+                begin_list(walker)
+                continue
+            walker.is_at_end = True
+            return
+        if walker.taken == NONE and (walker.is_make or has_slot(run, walker)):
+            following = pop(&walker.ahead)
+            walker.taken, walker.at = following.segment, following.time
+        if not has_slot(run, walker):
+            block(run, number)
+            return
+        if walker.n_running:
+            run.n_free[walker.pool] -= 1
+        walker.n_running += 1
+        job, walker.taken = walker.taken, NONE
+        if run.begin[job] < now:
+            run.waited_for[job] = segment
+        start(run, job, now)
 
 
 # Begin what waits, as long as there are slots and processors.
 cdef void take_places(Run *run, s32 segment, double now) noexcept nogil:
     cdef s64 i
-    cdef s32 kind, job
+    cdef s64 n = run.n_blocked
+    cdef s32 number
+    cdef bint is_due
+    run.n_blocked = 0
+    for i in range(n):  # who goes on waiting keeps its place
+        number = run.blocked[i]
+        run.walkers[number].is_blocked = False
+        if has_slot(run, &run.walkers[number]):
+            run.walkers[number].is_changed = False  # make has seen what ended while it waited
+            walk(run, number, segment, now)
+        else:
+            block(run, number)
     for i in range(run.n_changed):
-        kind = run.changed[i]
-        while run.slots[kind].n and run.n_free[kind] > 0:
-            run.n_free[kind] -= 1
-            job = pop(&run.slots[kind]).segment
-            run.waited_for[job] = segment
-            start(run, job, now)
+        number = run.changed[i]
+        is_due = run.walkers[number].is_changed and not run.walkers[number].is_blocked
+        run.walkers[number].is_changed = False
+        if is_due:
+            walk(run, number, segment, now)
     run.n_changed = 0
     while run.processors.n and run.n_processors > 0:
         run.n_processors -= 1
@@ -150,7 +225,7 @@ cdef void take_places(Run *run, s32 segment, double now) noexcept nogil:
 # Let what followed a segment begin.
 cdef void finish(Run *run, s32 segment, double now) noexcept nogil:
     cdef u32 at
-    cdef s32 other, kind
+    cdef s32 other, number
     run.end[segment] = now
     run.order[run.n_done] = segment
     run.n_done += 1
@@ -160,13 +235,14 @@ cdef void finish(Run *run, s32 segment, double now) noexcept nogil:
         if not run.n_missing[other]:
             run.waited_for[other] = segment
             make_ready(run, other, now)
-    kind = run.frees[segment]
-    if kind != NONE:
-        run.n_free[kind] += 1
-        mark_changed(run, kind)
+    number = run.frees[segment]
+    if number != NONE:
+        run.walkers[number].n_running -= 1
+        if run.walkers[number].n_running:  # the last one has the slot of its own
+            run.n_free[run.walkers[number].pool] += 1
+        mark_changed(run, number)
     if needs_processor(run, segment):
         run.n_processors += 1
-    take_places(run, segment, now)
 
 
 cdef void run_all(Run *run) noexcept nogil:
@@ -177,10 +253,14 @@ cdef void run_all(Run *run) noexcept nogil:
     for i in range(run.n):
         if not run.n_missing[i]:
             make_ready(run, <s32>i, 0.0)
-    take_places(run, NONE, 0.0)
+    if not run.ends.n or run.ends.at[0].time > 0.0:
+        take_places(run, NONE, 0.0)
     while run.ends.n:
         next_end = pop(&run.ends)
         finish(run, next_end.segment, next_end.time)
+        # what ends at one time is seen at once, with what takes no time after it
+        if not run.ends.n or run.ends.at[0].time > next_end.time:
+            take_places(run, next_end.segment, next_end.time)
 
 
 # The edges the other way round: what follows each segment, in the order of what follows.
@@ -234,23 +314,26 @@ cdef int check_edges(const u32[::1] start, const s32[::1] before) except -1:
 
 def run_network(
     const u32[::1] start, const s32[::1] before, const double[::1] work, const s64[::1] traced,
-    const s32[::1] kind, const s32[::1] frees, const u8[::1] computes, sizes, n_processors,
+    const s32[::1] walker, const double[::1] place, const s32[::1] frees, const u8[::1] computes,
+    const s32[::1] pools, const u8[::1] is_make, sizes, n_processors,
 ):
     """Return begin, end (float64), order and waited_for (int32) of n segments; all (n,).
 
-    Segment i follows `before[start[i]:start[i + 1]]`. `kind` and `frees` are numbers of `sizes`, -1
-    for none; `n_processors` None: enough. Fewer than n are in order when some wait forever: then
-    `order` is shorter. IndexError, ValueError for numbers of no segments or kinds.
+    Segment i follows `before[start[i]:start[i + 1]]`. `walker` and `frees` are numbers of walkers, -1
+    for none, `place` (not negative) is that in their lists; walkers have `pools`, numbers of `sizes`.
+    `n_processors` None: enough. Fewer than n are in order when some wait forever: then `order` is
+    shorter. IndexError, ValueError for numbers of no segments, walkers or pools.
     """
     cdef s64 n = start.shape[0] - 1
-    cdef s64 n_kinds = len(sizes)
+    cdef s64 n_walkers = pools.shape[0]
     cdef Py_ssize_t i
     check_edges(start, before)
-    if not n == work.shape[0] == traced.shape[0] == kind.shape[0] == frees.shape[0] \
-            == computes.shape[0]:
+    if not n == work.shape[0] == traced.shape[0] == walker.shape[0] == place.shape[0] \
+            == frees.shape[0] == computes.shape[0] or n_walkers != is_make.shape[0]:
         raise ValueError("columns of different lengths")
-    check_rows(kind, n_kinds)
-    check_rows(frees, n_kinds)
+    check_rows(walker, n_walkers)
+    check_rows(frees, n_walkers)
+    check_rows(pools, len(sizes))
     cdef array.array begin = zeros("d", n)
     cdef array.array end = zeros("d", n)
     cdef array.array order = zeros("i", n)
@@ -260,25 +343,28 @@ def run_network(
     cdef array.array after_start = zeros("I", n + 1)
     cdef array.array after = zeros("i", before.shape[0] + 1)
     cdef array.array n_missing = zeros("i", n)
-    cdef array.array n_free = array.array("q", sizes) if n_kinds else zeros("q", 1)
-    cdef array.array changed = zeros("i", n_kinds + 1)
-    cdef bytearray heaps = bytearray((n_kinds + 1) * sizeof(Heap))
+    # every walker has one of the slots
+    cdef array.array n_free = array.array("q", [size - 1 for size in sizes] or [0])
+    cdef array.array changed = zeros("i", n_walkers + 1)
+    cdef array.array blocked = zeros("i", n_walkers + 1)
+    cdef bytearray walkers = bytearray((n_walkers + 1) * sizeof(Walker))
     cdef s64 n_jobs = 0
     for i in range(n):
-        n_jobs += kind[i] != NONE
+        n_jobs += walker[i] != NONE
     cdef s64 n_queue = n if n_processors is not None else 0
-    cdef bytearray waiting = bytearray((n + n_queue + n_jobs) * sizeof(Waiting))
+    cdef bytearray waiting = bytearray((n + n_queue + 2 * n_jobs) * sizeof(Waiting))
     cdef const s32 *edges = &before[0] if before.shape[0] else NULL
     cdef Waiting *room = <Waiting *><char *>waiting
     cdef Run run
-    run.n, run.n_kinds = n, n_kinds
+    run.n = n
     run.work, run.traced, run.computes = &work[0], &traced[0], &computes[0]
-    run.kind, run.frees = &kind[0], &frees[0]
+    run.walker, run.place, run.frees = &walker[0], &place[0], &frees[0]
     run.after_start, run.after = <u32 *>after_start.data.as_uints, <s32 *>after.data.as_ints
     run.n_missing = <s32 *>n_missing.data.as_ints
     run.n_free = <s64 *>n_free.data.as_longlongs
-    run.slots = <Heap *><char *>heaps
+    run.walkers = <Walker *><char *>walkers
     run.changed, run.n_changed = <s32 *>changed.data.as_ints, 0
+    run.blocked, run.n_blocked = <s32 *>blocked.data.as_ints, 0
     run.has_processors = n_processors is not None
     run.n_processors = n_processors if n_processors is not None else 0
     run.ends.at, run.ends.n = room, 0
@@ -287,13 +373,17 @@ def run_network(
     run.order, run.waited_for = <s32 *>order.data.as_ints, <s32 *>waited_for.data.as_ints
     run.n_done = 0
     room += n + n_queue
-    for i in range(n):  # a job waits for its slot once
-        if kind[i] != NONE:
-            run.slots[kind[i]].n += 1
-    for i in range(n_kinds):
-        run.slots[i].at = room
-        room += run.slots[i].n
-        run.slots[i].n = 0
+    for i in range(n):  # a job is in each heap once
+        if walker[i] != NONE:
+            run.walkers[walker[i]].ahead.n += 1
+    for i in range(n_walkers):
+        run.walkers[i].pool, run.walkers[i].is_make = pools[i], is_make[i]
+        run.walkers[i].taken, run.walkers[i].is_at_end = NONE, True
+        run.walkers[i].ahead.at = room
+        room += run.walkers[i].ahead.n
+        run.walkers[i].passed.at = room
+        room += run.walkers[i].ahead.n
+        run.walkers[i].ahead.n = run.walkers[i].passed.n = 0
     with nogil:
         turn(n, &start[0], edges, <u32 *>after_start.data.as_uints, <s32 *>after.data.as_ints, run.n_missing)
         run_all(&run)

@@ -31,13 +31,16 @@ from etrace.timing.critical_path import (
 )
 from etrace.timing.network import Reason
 from etrace.timing.path_groups import Group, group_path
-from etrace.timing.what_if import Prediction, predict
+from etrace.timing.recipe_order import find_recipe_order
+from etrace.timing.what_if import Prediction, Simulation, factors_by_row
 
 #: steps and groups shorter than this part of the path are counted and not listed
 SHORT = 0.005
 N_OTHERS = 10
 #: times what its commands explain: other programs took the processors meanwhile
 BUSY = 1.3
+#: a longer prediction that is not another one
+MORE = 1.005
 WIDTH, PROGRAM_WIDTH = 36, 18
 
 
@@ -80,9 +83,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `etrace critical-path`."""
     image = open_view(args)
-    found = find_critical_path(image)
-    asked = bool(args.what_if or args.jobs)
-    prediction = predict(image, dict(args.what_if), args.jobs) if asked else None
+    simulation = Simulation(image, find_recipe_order(image))
+    found = find_critical_path(image, simulation.network)
+    prediction = None
+    if args.what_if or args.jobs:
+        factors = factors_by_row(image, dict(args.what_if))
+        prediction = simulation.predict(factors, args.jobs)
     if args.format == "json":
         put(json.dumps(_record(image, found, prediction), indent=1) + "\n")
         return 0
@@ -98,6 +104,8 @@ def run(args: argparse.Namespace) -> int:
 def head_line(found: CriticalPath) -> str:
     """Return the figures of the path."""
     most, least = ("at most ", "at least ") if found.is_upper_bound else ("", "")
+    if found.is_lower_bound:
+        most, least = ("about ", "about ") if found.is_upper_bound else ("at least ", "at most ")
     return (
         f"critical path {most}{seconds(found.path_ns)}, elapsed {seconds(found.elapsed_ns)},"
         f" elapsed / critical path {least}{found.speedup_limit:.1f}"
@@ -110,6 +118,7 @@ def _lines(
     labels, least_ns = Labels(image), 0 if with_all else SHORT * found.path_ns
     yield head_line(found)
     yield from (f"{seconds(ns)} of it {where}" for ns, where in doubts(image, found))
+    yield from _unknown(labels, found)
     if prediction is not None:
         yield from ("", *_predicted(prediction))
         return
@@ -126,6 +135,20 @@ def _lines(
         n = count(len(found.steps) - len(shown), "shorter step")
         yield f"{'':9}  {_short(rest):>9}  {'':9}  {n} (--all-steps lists all)"
     yield from _others(image, labels, found)
+
+
+def _unknown(labels: Labels, found: CriticalPath) -> Iterator[str]:
+    """Yield why the path is a lower bound."""
+    if found.unknown:
+        row, why = next(iter(found.unknown.items()))
+        others = f" and {len(found.unknown) - 1:,} others" if len(found.unknown) > 1 else ""
+        text = f"the path is a lower bound: the rules of {labels.of(row)}{others} are not known"
+        yield f"{text}: {why}" if why else text
+    elif found.is_lower_bound:
+        yield (
+            "the path is a lower bound: no rule was found for jobs of make that took"
+            f" {seconds(found.stray_ns)}"
+        )
 
 
 def _groups(image: Image, labels: Labels, found: CriticalPath, least_ns: float) -> Iterator[str]:
@@ -166,7 +189,9 @@ def _step(image: Image, labels: Labels, step: Step, least_ns: float) -> str:
 def _why(image: Image, step: Step) -> str:
     if step.reason is Reason.FILE:
         return os.fsdecode(image.path_string(step.path).rpartition(b"/")[2])
-    names = {Reason.FORK: "its parent", Reason.CHILD: "its child", Reason.PIPE: "its pipe"}
+    names = {Reason.FORK: "its parent", Reason.CHILD: "its child", Reason.PIPE: "its pipe",
+             Reason.LINE: "the line before it", Reason.RULE: "a prerequisite",
+             Reason.FUNCTION: "$(shell) or an earlier make"}  # fmt: skip
     return names.get(step.reason or Reason.SAME, "its exec")
 
 
@@ -193,7 +218,8 @@ def _predicted(it: Prediction) -> Iterator[str]:
     yield f"{'the same, simulated':<24}{same:>11}  {_processors(it.traced_processors)}"
     asked = f", {count(it.n_jobs, 'job')}, {_processors(it.n_processors)}" if it.n_jobs else ""
     than = " of the simulated one" if it.traced_ns > BUSY * it.simulated_ns else ""
-    yield f"{'predicted':<24}{seconds(it.predicted_ns):>11}  {it.change - 1:+.0%}{than}{asked}"
+    change = f"{it.change - 1:+.0%}{than}{asked}"
+    yield f"{'predicted':<24}{seconds(it.predicted_ns):>11}{_most(it)}  {change}"
     if than:
         yield "the build took much longer than its commands explain: trace it on a quiet machine"
     if (free := it.predicted_free_ns) is not None:
@@ -203,6 +229,12 @@ def _predicted(it: Prediction) -> Iterator[str]:
     if it.n_unknown:
         n = f"{it.n_unknown:,} of {count(it.n_executions, 'execution')}"
         yield f"the CPU time of {n} is unknown: their elapsed time counts"
+
+
+def _most(it: Prediction) -> str:
+    """Return how long it takes at most, where rules are not known."""
+    most = it.predicted_most_ns
+    return "" if most is None or most <= MORE * it.predicted_ns else f" to {seconds(most)}"
 
 
 def _processors(n: int | None) -> str:
@@ -219,6 +251,7 @@ def _record(image: Image, found: CriticalPath, prediction: Prediction | None) ->
         "elapsed_ns": str(found.elapsed_ns),
         "speedup_limit": found.speedup_limit,
         "is_upper_bound": found.is_upper_bound,
+        "is_lower_bound": found.is_lower_bound,
         "inside": [_inside_record(image, labels, each) for each in found.inside],
         "steps": [_step_record(image, labels, step) for step in found.steps],
         "groups": [
@@ -233,7 +266,7 @@ def _record(image: Image, found: CriticalPath, prediction: Prediction | None) ->
     if prediction is not None:
         record["prediction"] = {
             name: str(value) if name.endswith("_ns") and value is not None else value
-            for name in (*Prediction.__slots__, "predicted_ns")
+            for name in (*Prediction.__slots__, "predicted_ns", "predicted_most_ns")
             for value in (getattr(prediction, name),)
         }
     return record

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real makes and ninjas that sleep: which sleep waits for which, by the rules alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from traced_builds import trace
+
+from etrace.nfsdb.store import open_database
+from etrace.timing.critical_path import CriticalPath, find_critical_path
+from etrace.timing.recipe_order import RecipeOrder, find_recipe_order
+from etrace.timing.what_if import Simulation
+
+#: a sleep, in s
+S = 0.1
+
+
+def built(tree: Path, makefile: str, command: str = "make") -> tuple[CriticalPath, RecipeOrder]:
+    """Trace a make; return its critical path, and what its rules say."""
+    name = "build.ninja" if command.startswith("ninja") else "Makefile"
+    image = open_database(trace(tree, command, {name: makefile}))
+    order = find_recipe_order(image)
+    return find_critical_path(image, Simulation(image, order).network), order
+
+
+def n_sleeps(found: CriticalPath) -> float:
+    """Return how many sleeps the path has: one that computes beside it adds a part."""
+    return found.path_ns / (S * 1e9)
+
+
+LINES = f"\tsleep {S}\n\t@sleep {S}\n\t-sleep {S}\n"
+FUNCTION = "F := $(shell sleep 0.1; echo x)\n"
+
+
+@pytest.mark.parametrize(
+    ("makefile", "command", "n"),
+    [
+        pytest.param(f"x:\n{LINES}\ttouch x\n", "make", 3, id="lines of one recipe"),
+        pytest.param(f"all: a b\n.PHONY: a b\na b:\n{LINES}", "make", 3, id="of two recipes"),
+        pytest.param(f"all: a b\n.PHONY: a b\na b:\n{LINES}", "make -j2", 3, id="at once"),
+        pytest.param(
+            f"T = sleep\nall: a b\na b:\n\t$(T) {S}\n\t$(T) {S}\n", "make", 2, id="variable"
+        ),
+        pytest.param(
+            f".ONESHELL:\nall: a b\na b:\n\tsleep {S}\n\tsleep {S}\n", "make", 2, id="oneshell"
+        ),
+        pytest.param(f"all: b\nb: a\na b:\n\tsleep {S}\n", "make", 2, id="phony prerequisite"),
+        pytest.param(f"all: b\nb: | a\na b:\n\tsleep {S}\n", "make", 2, id="order-only"),
+        pytest.param(
+            f"all: b\nb: s\n\tsleep {S}\ns: a\na:\n\tsleep {S}\n\t@touch stamp\n", "make", 2,
+            id="through a rule without recipe",
+        ),
+        pytest.param(f"all: a b\na b:\n\tsleep {S}\n", "make", 1, id="nothing in common"),
+        pytest.param(f"all: a b\na b:\n\tsleep {S}\n.NOTPARALLEL:\n", "make", 2, id="serial make"),
+        pytest.param(
+            f"all:\n\tsleep {S}\n\t$(MAKE) b\nb:\n\tsleep {S}\n", "make", 2, id="a make as a line"
+        ),
+        pytest.param(f"{FUNCTION}all:\n\tsleep {S}\n", "make", 2, id="shell function"),
+        pytest.param(
+            f"include m.mk\nall:\n\tsleep {S}\nm.mk:\n\tsleep {S}; touch m.mk\n", "make", 2,
+            id="a makefile that is made",
+        ),
+        pytest.param(
+            f"rule s\n  command = sleep {S}; touch $out\nbuild a: s\nbuild b: s || a\n", "ninja", 2,
+            id="ninja",
+        ),
+        pytest.param(
+            f"rule s\n  command = sleep {S}; touch $out\nbuild a: s\nbuild p: phony a\n"
+            "build b: s || p\n",
+            "ninja -j1", 2, id="phony of ninja",
+        ),
+    ],
+)  # fmt: skip
+def test_what_waits_by_the_rules(tmp_path: Path, makefile: str, command: str, n: int) -> None:
+    found, order = built(tmp_path, makefile, command)
+    assert not found.is_lower_bound, (order.unknown, order.strays)
+    assert n - 0.05 < n_sleeps(found) < n + 0.9
+
+
+def test_a_build_of_somebody_else_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = trace(tmp_path / "tree", "make", {"Makefile": f"x:\n{LINES}"})
+    monkeypatch.setattr("etrace.rules.declared.is_captured", lambda _: False)
+    monkeypatch.setattr("etrace.rules.declared.run", lambda *_, **__: pytest.fail("make was run"))
+    image = open_database(tree)
+    order = find_recipe_order(image)
+    simulation = Simulation(image, order)
+    found = find_critical_path(image, simulation.network)
+    assert found.is_lower_bound
+    assert "no mark shows" in next(iter(found.unknown.values()))
+    prediction = simulation.predict({}, 3)
+    assert prediction.predicted_most_ns is not None
+    assert prediction.predicted_ns < 2 * S * 1e9 < prediction.predicted_most_ns
