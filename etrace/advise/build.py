@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """An image -> what several rules ask of it, each found once; and the gain of a change.
 
-A gain is what the simulation of `etrace critical-path --what-if` takes off the traced build. Its
-error is how far the simulation is from the traced build, as a part of the gain, but at least
-MODEL_ERROR, and what a rule adds. A gain below the noise does not count.
+A gain is what the simulation of `etrace critical-path --what-if` takes off the traced build. What
+computes gains more on a slow machine; what slept gains the time slept. No gain is more than the
+commands took. Its error is how far the simulation is from the traced build, as a part of the gain,
+but at least MODEL_ERROR, and what a rule adds. A gain below the noise does not count.
+
+A probe is what a run of configure, cmake or meson started. It tries what the machine can, so it is
+no part of what the build makes: no rule but that of configure runs proposes a change of it.
 """
 
 from __future__ import annotations
@@ -27,9 +31,11 @@ from etrace.query.rows.commands import Commands, last_of_process, nearest_comman
 from etrace.query.rows.file_kinds import FileKinds
 from etrace.query.rows.labels import Labels
 from etrace.query.rows.temporary import Temporaries
+from etrace.rules.targets import PROBES
 from etrace.spec.database import ACCESS, NONE, file_type
 from etrace.timing.critical_path import CriticalPath, find_critical_path
 from etrace.timing.dependencies import began_ns
+from etrace.timing.recipe_order import RecipeOrder
 from etrace.timing.what_if import Simulation
 
 #: a gain below this part of the elapsed time is noise: so much do repeated builds differ on a
@@ -59,10 +65,10 @@ class Build:
 
     def __init__(
         self, image: Image, kinds: FileKinds | None = None, commands: Commands | None = None,
-        labels: Labels | None = None,
+        labels: Labels | None = None, order: RecipeOrder | None = None,
     ) -> None:  # fmt: skip
-        """Take what somebody knows of the image already."""
-        self.image, self._kinds, self._commands = image, kinds, commands
+        """Take what somebody knows of the image already, and of the rules of its makes."""
+        self.image, self._kinds, self._commands, self._order = image, kinds, commands, order
         self.executions = image["executions"]
         self.labels, self.classes = labels or Labels(image), Classes(image)
         self._names: dict[int, bytes] = {NONE: b""}
@@ -70,7 +76,7 @@ class Build:
     @cached_property
     def simulation(self) -> Simulation:
         """The build as it can run again."""
-        return Simulation(self.image)
+        return Simulation(self.image, self._order)
 
     @cached_property
     def n_processors(self) -> int:
@@ -91,6 +97,12 @@ class Build:
     def phases(self) -> Phases:
         """Runs of configure, make and their like."""
         return Phases(self._commands or Commands(self.image), self.labels)
+
+    def is_probe(self, row: int) -> bool:
+        """Return whether an execution belongs to a run of configure, cmake or meson."""
+        return self.phases.is_configure(self.phases.commands.of(row)) or bool(
+            PROBES.fullmatch(self.cwd(row))
+        )
 
     @cached_property
     def tools(self) -> Tools:
@@ -119,7 +131,7 @@ class Build:
 
     @cached_property
     def compilations(self) -> list[Compilation]:
-        """Compilations in order of time, without those of temporary sources (probes); or empty."""
+        """Compilations in order of time, without probes and temporary sources; or empty."""
         if not self.classes.are_known:
             return []
         compilers, own = Compilers(self.image), dict[int, list[int]]()
@@ -130,6 +142,8 @@ class Build:
         for number, row in enumerate(self.image["compilations"]["execution"]):
             paths = sources(self.image, number)
             rows = (self.image.find_path(path) for path in paths)
+            if self.is_probe(row):
+                continue
             if paths and not any(each >= 0 and temporary.is_temporary(each) for each in rows):
                 begin = self.executions["start_ns"][row]
                 language = os.fsdecode(self.image.string(languages[number]))
@@ -238,13 +252,21 @@ class Build:
 
         `error` is the rule's own part of the gain in doubt.
         """
-        simulation = self.simulation
+        simulation, slept_ns, most_ns = self.simulation, 0.0, None
         if n_jobs is None:
-            most = sum(simulation.own_ns[row] * (1 - each) for row, each in factors.items())
-            if most < self.noise_ns:  # no order of jobs makes more of it
+            spared = {row: simulation.own_ns[row] * (1 - each) for row, each in factors.items()}
+            slept_ns = sum(spared[row] for row in spared if row in simulation.slept_rows)
+            if sum(spared.values()) < self.noise_ns:  # no order of jobs makes more of it
                 return None
+            most_ns = sum(
+                simulation.elapsed_own_ns[row] * (1 - each) for row, each in factors.items()
+            )
+            slept_ns /= sum(spared.values())
         before, after = simulation.simulated_ns, simulation.ordered_ns(factors, n_jobs)
-        return self.gain_of(before, after, error=error, is_bound=is_bound, when=when)
+        return self.gain_of(
+            before, after, error=error, is_bound=is_bound, when=when, most_ns=most_ns,
+            slept=slept_ns,
+        )  # fmt: skip
 
     def gain_of(
         self,
@@ -254,16 +276,24 @@ class Build:
         error: float = 0.0,
         is_bound: bool = False,
         when: str = "",
+        most_ns: float | None = None,
+        slept: float = 0.0,
     ) -> Gain | None:
-        """Return the gain between two runs of the simulation; None below the noise."""
+        """Return the gain between two runs of the simulation; None below the noise.
+
+        `slept` is the part of it that used no processor, so that the machine's load is nothing to
+        it; `most_ns` is what all of it took.
+        """
         traced, simulated = self.simulation.traced_ns, self.simulation.simulated_ns
         if not simulated:
             return None
-        time_ns = round(traced * (before_ns - after_ns) / simulated)
+        scale = slept + (1 - slept) * traced / simulated
+        time_ns = min((before_ns - after_ns) * scale, traced if most_ns is None else most_ns)
         if time_ns < max(self.noise_ns, MIN_BOUND * traced if is_bound else 0):
             return None
         part = max(abs(traced - simulated) / traced, MODEL_ERROR) + error
-        return Gain(time_ns, round(time_ns * min(part, 1.0)), traced, is_bound, when)
+        gain_ns = round(time_ns)
+        return Gain(gain_ns, min(round(time_ns * part), gain_ns), traced, is_bound, when)
 
     # ---- evidence ----
 

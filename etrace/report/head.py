@@ -35,7 +35,7 @@ def figures(totals: Totals, path: CriticalPath | None) -> Iterator[Figure]:
     """Yield the figures of a build; those that are not known are left out."""
     yield _figure("elapsed", "time", totals.elapsed_ns)
     if path is not None:
-        most, least = (", at most", ", at least") if path.is_upper_bound else ("", "")
+        most, least = (f", {bound}" if bound else "" for bound in path.bounds)
         yield Figure(f"critical path{most}", "time", path.path_ns, PATH)
         yield Figure(f"elapsed / critical path{least}", "ratio", path.speedup_limit, LIMIT)
     if totals.cpu_ns is not None:

@@ -112,6 +112,13 @@ class CriticalPath:
         return sum(each.path_ns for each in self.inside) > IN_DOUBT * self.path_ns
 
     @property
+    def bounds(self) -> tuple[str, str]:
+        """What the path's length is, and elapsed / critical path; empty when they are known."""
+        if self.is_lower_bound:
+            return ("about", "about") if self.is_upper_bound else ("at least", "at most")
+        return ("at most", "at least") if self.is_upper_bound else ("", "")
+
+    @property
     def executions(self) -> list[int]:
         """Rows of `executions` on the path, in its order, each once."""
         return list(dict.fromkeys(step.execution for step in self.steps))

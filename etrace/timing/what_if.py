@@ -13,7 +13,7 @@ A part of a pipeline that reads did not sleep, it waited for the part that write
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -151,6 +151,14 @@ class Simulation:
             own[row] += work
         return own
 
+    @cached_property
+    def elapsed_own_ns(self) -> list[int]:
+        """What each execution took in the traced build, without waits for children and pipes."""
+        own = [0] * self.image["executions"].n_rows
+        for row, work in zip(self.network.execution, self.network.work_ns, strict=True):
+            own[row] += work
+        return own
+
     def ordered_ns(self, factors: Mapping[int, float], n_jobs: int | None = None) -> int:
         """Return how long it takes when times of executions (by row) are multiplied by factors."""
         if not factors:
@@ -163,9 +171,12 @@ class Simulation:
             self._with_jobs[n_jobs] = schedule(self.network, self.work, self.limits(n_jobs))
         return self._with_jobs[n_jobs]
 
-    def free_ns(self, n_jobs: int | None) -> int | None:
-        """Return how long it takes when only files order its jobs; None without a job."""
-        return _free(self, self.work, self.with_jobs(n_jobs), n_jobs)
+    def free_ns(self, n_jobs: int | None, kept: Set[int] = frozenset()) -> int | None:
+        """Return how long it takes when only files and rules order its jobs; None without a job.
+
+        Jobs of `kept`, by process, stay where they are.
+        """
+        return _free(self, self.work, self.with_jobs(n_jobs), n_jobs, kept)
 
     def predict(self, factors: Mapping[int, float], n_jobs: int | None = None) -> Prediction:
         """Return the same with all figures."""
@@ -292,14 +303,16 @@ def factors_by_row(image: Image, factors: Mapping[str, float]) -> dict[int, floa
 
 
 def _free(
-    model: Simulation, changed: list[float], ordered: Schedule, n_jobs: int | None
-) -> int | None:
+    model: Simulation, changed: list[float], ordered: Schedule, n_jobs: int | None,
+    kept: Set[int] = frozenset(),
+) -> int | None:  # fmt: skip
     """Return how long it takes when files and rules alone order the leaf jobs; None without a job.
 
     What the build does before its first job and after its last one is added, and what else it does
     while no job runs, but for the work of makes: that of several may go on at once.
     """
-    network, jobs = model.network, model.leaf_jobs
+    network = model.network
+    jobs = [job for job in model.leaf_jobs if job not in kept]
     if not jobs:
         return None
     begin_of = {job: segment for segment, job in enumerate(network.job) if job != NONE}
@@ -322,17 +335,19 @@ def _free(
     opens = min(ordered.begin[begin_of[job]] for job in jobs)
     closes = max(ordered.end[network.last_of_job[job]] for job in jobs)
     spans = [(ordered.begin[begin_of[job]], ordered.end[network.last_of_job[job]]) for job in jobs]
-    between = _outside(spans, _spans_of_others(network, ordered))
+    between = _outside(spans, _spans_of_others(network, ordered, set(jobs)))
     around = ordered.elapsed_ns - round(closes - opens - between)
     return around + schedule(free, work, model.free_limits(n_jobs, jobs, n_joins)).elapsed_ns
 
 
-def _spans_of_others(network: Network, ordered: Schedule) -> Iterator[tuple[float, float]]:
-    """Yield when processes worked that are neither in a job nor schedulers."""
+def _spans_of_others(
+    network: Network, ordered: Schedule, jobs: Set[int]
+) -> Iterator[tuple[float, float]]:
+    """Yield when processes worked that are neither in one of the jobs nor schedulers."""
     processes = network.processes
     for segment, row in enumerate(network.execution):
         number = processes.of_row[row]
-        is_other = processes.leaf_job[number] == NONE and not processes.is_scheduler[number]
+        is_other = processes.leaf_job[number] not in jobs and not processes.is_scheduler[number]
         if network.job[segment] == NONE and is_other:
             yield ordered.begin[segment], ordered.end[segment]
 

@@ -16,7 +16,10 @@ COPIERS = frozenset(b"cp mv install ginstall rsync tar bsdtar cpio dd".split())
 
 def find(build: Build) -> Iterator[Finding]:
     """Take programs that copy out."""
-    rows = [row for row in range(build.executions.n_rows) if build.program(row) in COPIERS]
+    rows = [
+        row for row in range(build.executions.n_rows)
+        if build.program(row) in COPIERS and not build.is_probe(row)
+    ]  # fmt: skip
     gain = build.gain(none_of(rows), is_bound=True)
     if gain is None:
         return

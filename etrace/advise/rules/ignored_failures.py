@@ -51,11 +51,11 @@ def _failed_in_jobs(build: Build) -> dict[int, int]:
     good = [False] * len(status)  # below a make that ended well, and not in configure
     has_failed_below = [False] * len(status)
     found: dict[int, int] = {}
-    last, phases = build.last_of_process, build.phases
+    last = build.last_of_process
     for row in build.by_time:
         above = build.above[row]
         good[row] = above != NONE and good[above]
-        if phases.is_configure(phases.commands.of(row)):
+        if build.is_probe(row):
             good[row] = False
         elif build.program(row) in MAKES:
             good[row] = status[last[row]] == 0

@@ -29,14 +29,19 @@ def find(build: Build) -> Iterator[Finding]:
 def _too_few(build: Build) -> Iterator[Finding]:
     """Run the build with a job for each processor that the trace shows."""
     simulation = build.simulation
-    n, jobs = build.n_processors, simulation.leaf_jobs
+    processes = simulation.network.processes
+    n = build.n_processors
+    jobs = [job for job in simulation.leaf_jobs if not build.is_probe(processes[job].end - 1)]
     if n <= simulation.n_jobs or len(jobs) <= simulation.n_jobs:
         return
     gain = build.gain({}, n)
     if gain is None:
         return
     network = simulation.network
-    makes = {own.end - 1: own.end_ns - own.start_ns for own in _outermost(network.processes)}
+    makes = {
+        own.end - 1: own.end_ns - own.start_ns
+        for own in _outermost(processes) if not build.is_probe(own.end - 1)
+    }  # fmt: skip
     waited = sum(map(network.slot_wait_ns, range(len(network))))
     yield Finding(
         IDS[0],

@@ -24,7 +24,7 @@ def find(build: Build) -> Iterator[Finding]:
     linked = build.image["linked"]
     links = {
         row for row, kind in zip(linked["execution"], linked["type"], strict=True)
-        if kind == OF_LINKER
+        if kind == OF_LINKER and not build.is_probe(row)
     }  # fmt: skip
     of_link = build.nearest(links)
     gain = build.gain(none_of(of_link), is_bound=True)

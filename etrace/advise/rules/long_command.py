@@ -30,7 +30,7 @@ def find(build: Build) -> Iterator[Finding]:
         return
     row = max(on_path, key=lambda each: (on_path[each], -each))
     own = processes[processes.of_row[row]]
-    if own.children or on_path[row] < LEAST * simulation.traced_ns:
+    if own.children or build.is_probe(row) or on_path[row] < LEAST * simulation.traced_ns:
         return
     alone = _alone_ns(build, row)
     if alone < ALONE * on_path[row]:

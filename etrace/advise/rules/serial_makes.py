@@ -21,11 +21,13 @@ def find(build: Build) -> Iterator[Finding]:
         own.end - 1: executions["elapsed_ns"][own.end - 1]
         for own in processes
         if own.is_scheduler and own.children and own.parent != NONE
-    }
+        and not build.is_probe(own.end - 1)
+    }  # fmt: skip
+    probes = {job for job in simulation.leaf_jobs if build.is_probe(processes[job].end - 1)}
     n = max(simulation.n_jobs, build.n_processors)
     if n < 2 or len(makes) < 2:
         return
-    free_ns = simulation.free_ns(n)
+    free_ns = simulation.free_ns(n, probes)
     if free_ns is None:
         return
     when = "" if n == simulation.n_jobs else f"a build with -j{n}"
@@ -41,7 +43,7 @@ def find(build: Build) -> Iterator[Finding]:
         " `$(SUBDIRS): ; $(MAKE) -C $@`, with what one needs from another as a prerequisite; or"
         " include the Makefiles of the directories in one.",
         Sure.POSSIBLE,
-        "only files that the trace shows order the jobs",
+        "only files that the trace shows, and rules of one make, order the jobs",
         gain,
         build.commands(makes),
         len(makes),

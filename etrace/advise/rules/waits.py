@@ -34,6 +34,7 @@ def find(build: Build) -> Iterator[Finding]:
         and not processes[processes.of_row[row]].children
         and build.program(row) not in SLEEPERS
         and not is_download(build, row)
+        and not build.is_probe(row)
     }
     factors = {row: 1 - time_ns / simulation.own_ns[row] for row, time_ns in rows.items()}
     gain = build.gain(factors, is_bound=True)

@@ -103,9 +103,7 @@ def run(args: argparse.Namespace) -> int:
 
 def head_line(found: CriticalPath) -> str:
     """Return the figures of the path."""
-    most, least = ("at most ", "at least ") if found.is_upper_bound else ("", "")
-    if found.is_lower_bound:
-        most, least = ("about ", "about ") if found.is_upper_bound else ("at least ", "at most ")
+    most, least = (f"{bound} " if bound else "" for bound in found.bounds)
     return (
         f"critical path {most}{seconds(found.path_ns)}, elapsed {seconds(found.elapsed_ns)},"
         f" elapsed / critical path {least}{found.speedup_limit:.1f}"
@@ -252,6 +250,10 @@ def _record(image: Image, found: CriticalPath, prediction: Prediction | None) ->
         "speedup_limit": found.speedup_limit,
         "is_upper_bound": found.is_upper_bound,
         "is_lower_bound": found.is_lower_bound,
+        "unknown": [
+            {**_execution(image, row), "name": labels.of(row), "why": why}
+            for row, why in found.unknown.items()
+        ],
         "inside": [_inside_record(image, labels, each) for each in found.inside],
         "steps": [_step_record(image, labels, step) for step in found.steps],
         "groups": [

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from advise.stories import MS, Seconds, advice, labels
 
 
-def build(read: str) -> Seconds:
+def build(read: str, script: tuple[str, ...] = ("sh", "-c", "make -C a; make -C b")) -> Seconds:
     story = Seconds("-j2")
-    sh = story.begin(0, "sh", "-c", "for d in a b; do make -C $d; done")
+    sh = story.begin(0, *script)
     for number, name in enumerate("ab"):
         begin = 1000 * number + 1
         story.builder.on(number)
@@ -35,3 +36,8 @@ def test_a_loop_over_directories(tmp_path: Path) -> None:
 
 def test_a_directory_that_needs_the_other(tmp_path: Path) -> None:
     assert "serial-makes" not in advice(tmp_path, build("/src/a/out"))
+
+
+@pytest.mark.parametrize("script", ["sh ./configure", "cmake ..", "python3 /usr/bin/meson setup b"])
+def test_makes_of_probes_stay_where_they_are(tmp_path: Path, script: str) -> None:
+    assert "serial-makes" not in advice(tmp_path, build("", tuple(script.split())))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from databases import database_of
@@ -12,6 +13,16 @@ from timing.builds import MAKE, Story, two_objects_and_a_link
 
 from etrace.cli.etrace import critical_path
 from etrace.cli.main import etrace
+
+HEAD = "critical path at least 0.001 s, elapsed 0.001 s, elapsed / critical path at most 1.3"
+
+
+def why(folder: str) -> str:
+    """Return why the path is a lower bound: the database has no mark of this user's capture."""
+    return (
+        f"the path is a lower bound: the rules of make prog are not known: {folder}/.nfsdb.img: no"
+        " mark shows that you captured this build on this machine, so no make is run for it"
+    )
 
 
 @pytest.fixture
@@ -25,7 +36,8 @@ def test_the_path_is_a_table(build: str, capsys: pytest.CaptureFixture[str]) -> 
     slot = "blocked by job slot 0.000 s"
     assert etrace(["critical-path", build]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "critical path 0.001 s, elapsed 0.001 s, elapsed / critical path 1.3",
+        HEAD,
+        why(build),
         "",
         f"    of it   share   steps  {'program':<18}  in",
         f"  0.001 s   65.9%       1  {'gcc':<18}  make prog",
@@ -54,7 +66,7 @@ def test_short_groups_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
     story.at(10_000).exit(MAKE)
     database_of(tmp_path, story.builder.trace())
     assert etrace(["critical-path", str(tmp_path)]) == 0
-    assert capsys.readouterr().out.splitlines()[2:5] == [
+    assert capsys.readouterr().out.splitlines()[3:6] == [
         f"    of it   share   steps  {'program':<18}  in",
         f"  0.010 s  100.0%       1  {'gcc':<18}  make",
         "  0.000 s    0.0%       2  others",
@@ -67,6 +79,8 @@ def test_the_path_as_json(build: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert etrace(["critical-path", "--json", "--jobs", "2", build]) == 0
     record = json.loads(capsys.readouterr().out)
     assert (record["critical_path_ns"], record["elapsed_ns"]) == ("910000", "1210000")
+    assert record["is_lower_bound"]
+    assert record["unknown"] == [{"pid": 1 << 22 | 1, "idx": 1, "name": "make prog", "why": ANY}]
     assert record["steps"][1] == {
         "pid": 3 << 22 | 3, "idx": 1, "name": "gcc b.c", "start_ns": "400000", "end_ns": "1000000",
         "work_ns": "600000", "elapsed_ns": "600000", "cpu_ns": None, "after": "fork", "file": None,
@@ -79,14 +93,16 @@ def test_the_path_as_json(build: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert record["prediction"] == {
         "traced_ns": "1210000", "traced_jobs": 1, "traced_processors": None,
         "simulated_ns": "1210000", "n_jobs": 2, "n_processors": None, "ordered_ns": "910000",
-        "free_ns": "910000", "n_executions": 4, "n_unknown": 4, "predicted_ns": "910000",
+        "free_ns": "910000", "n_executions": 4, "n_unknown": 4, "most_ns": "1210000",
+        "predicted_ns": "910000", "predicted_most_ns": "1210000",
     }  # fmt: skip
 
 
 def test_a_prediction(build: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert etrace(["critical-path", "--what-if", "gcc=0.5", "--dbdir", build]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "critical path 0.001 s, elapsed 0.001 s, elapsed / critical path 1.3",
+        HEAD,
+        why(build),
         "",
         "traced                      0.001 s  1 job at once",
         "the same, simulated         0.001 s  without waits for a processor",
