@@ -20,6 +20,7 @@ PARTS = (
     "report",
     "timeline",
     "what_if",
+    "sleeps",
     "sbom",
 )
 

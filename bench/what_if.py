@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predictions of `etrace critical-path --what-if --jobs` against reruns of builds.
 
-Another number of jobs, and a compiler in a wrapper that sleeps twice as long. All builds are
+Another number of jobs on the processors of this machine, and a compiler in a wrapper that sleeps
+twice as long (bench/sleeps.py has builds that only sleep). All builds are
 traced, so the tracer's own cost is in all. After a build that only warms caches up, the builds take
 turns, N_ROUNDS times (ETRACE_BENCH_ROUNDS); the figures are medians, and the spread is from the
 least to the most in parts of the median. `the same` is the traced build by the model: how far it is
-from what was measured is the model's error without any change. The figures need a quiet machine
-with a processor for each job. Names of packages of PACKAGES in ETRACE_BENCH_PACKAGES choose some.
+from what was measured is the model's error without any change. The figures need a quiet machine.
+Names of packages of PACKAGES in ETRACE_BENCH_PACKAGES choose some.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import sources
+from libetrace.image.file import Image
 from samples import PROGRAMS, verdict
 
 from etrace.nfsdb.store import open_database
-from etrace.timing.what_if import Prediction, predict
+from etrace.timing.recipe_order import find_recipe_order
+from etrace.timing.what_if import Prediction, Simulation, factors_by_row
 
 WRAPPER = '#!/bin/sh\nsleep {seconds}\nexec gcc "$@"\n'
 SLEEP = 0.1
@@ -68,13 +71,15 @@ PACKAGES = (
     Package("lua5.4", prepare=":", goals=("linux",), cc=" -std=gnu99"),
     Package("bash"),
     Package("tcl8.6", folder="unix"),
+    Package("gzip"),
+    Package("bc"),
 )
-ONE, TWO = Build("make -j1", 1), Build("make -j2", 2)
+ONE, TWO, FOUR, EIGHT = (Build(f"make -j{n}", n) for n in (1, 2, 4, 8))
 SHORT, LONG = Build("wrapped, -j2", 2, SLEEP), Build("sleeping twice, -j2", 2, 2 * SLEEP)
-BUILDS = (ONE, TWO, SHORT, LONG)
+BUILDS = (ONE, TWO, FOUR, EIGHT, SHORT, LONG)
 QUESTIONS = (
-    Question(ONE, TWO, {}),
-    Question(TWO, ONE, {}),
+    *(Question(ONE, asked, {}) for asked in (TWO, FOUR, EIGHT)),
+    *(Question(TWO, asked, {}) for asked in (ONE, FOUR, EIGHT)),
     Question(SHORT, LONG, {"sleep": 2.0}),
 )
 
@@ -138,11 +143,17 @@ def _free(found: Sequence[Prediction]) -> str:
     return f"{statistics.median(known) / 1e9:.2f}" if known else "-"
 
 
+def _predict(image: Image, question: Question) -> Prediction:
+    simulation = Simulation(image, find_recipe_order(image), len(os.sched_getaffinity(0)))
+    factors = factors_by_row(image, question.factors)
+    return simulation.predict(factors, question.asked.n_jobs)
+
+
 def answers(traces: Mapping[Build, Sequence[Path]]) -> Iterator[tuple[str, float]]:
     """Yield a row of the table and the error in percent, for each question."""
     for question in QUESTIONS:
         known = [open_database(each) for each in traces[question.known]]
-        found = [predict(image, question.factors, question.asked.n_jobs) for image in known]
+        found = [_predict(image, question) for image in known]
         predicted = [each.predicted_ns / 1e9 for each in found]
         measured = [elapsed(each) for each in traces[question.asked]]
         median = statistics.median(measured)

@@ -6,8 +6,8 @@ computes gains more on a slow machine; what slept gains the time slept. No gain 
 commands took. Its error is how far the simulation is from the traced build, as a part of the gain,
 but at least MODEL_ERROR, and what a rule adds. A gain below the noise does not count.
 
-A probe is what a run of configure, cmake or meson started. It tries what the machine can, so it is
-no part of what the build makes: no rule but that of configure runs proposes a change of it.
+A probe is what a run of configure, cmake or meson started. It tries what the machine can and makes
+nothing of the build: only the rule of configure runs proposes a change of it.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class Build:
         traced, simulated = self.simulation.traced_ns, self.simulation.simulated_ns
         if not simulated:
             return None
-        scale = slept + (1 - slept) * traced / simulated
+        scale = slept + (1 - slept) * self.simulation.explained_ns / simulated
         time_ns = min((before_ns - after_ns) * scale, traced if most_ns is None else most_ns)
         if time_ns < max(self.noise_ns, MIN_BOUND * traced if is_bound else 0):
             return None

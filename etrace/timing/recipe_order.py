@@ -6,8 +6,8 @@ for a build that this user captured on this machine, in the sandbox. Where they 
 do not answer, nothing is known, and the critical path is a lower bound.
 
 A child of make is a line of the rule whose target it wrote, else the next line of a recipe whose
-line before it has just ended, else a line of the first recipe, in the order in which make comes to
-them, that has a line like it and has not begun. `$(shell)` is run by make itself, which waits.
+line before it has just ended. Else it begins the recipe that make would begin next among those that
+have a line like it. `$(shell)` is run by make itself, which waits.
 """
 
 from __future__ import annotations
@@ -38,8 +38,10 @@ from etrace.timing.processes import most_at_once
 MAX_MAKES = 100
 #: make starts the next line when it sees the end of one
 LATE_NS = 100_000_000
-#: recipes with equal lines that are compared with a command by the names of their targets
-N_ALIKE = 64
+#: recipes with equal lines that are compared with a command by the names of their targets, and
+#: commands that ended just before another one; recipes that may go on; rules without a recipe that
+#: need each other
+N_ALIKE, N_OPEN, N_DEEP = 64, 256, 64
 WAIT, SERIAL, ONE_SHELL = ".WAIT", ".NOTPARALLEL", ".ONESHELL"
 JOINED = "\n"
 _LOG_HEAD = re.compile(rb"# ninja log v(\d{1,4})\n")
@@ -130,10 +132,10 @@ class _Finder:
                 (self._child(each, written[each.row]) for each in ran),
                 key=lambda each: (each.start_ns, each.row),
             )
-            graph = _Graph(own, self._goals(make, own))
+            graph = Graph(own, self._goals(make, own))
             if own.tool == NINJA:
                 _attribute_edges(graph, children, self._commands(ran))
-                places = _places_of_edges(graph)
+                places = places_of_edges(graph)
             else:
                 _Attribution(graph, children).attribute()
                 places = graph.places()
@@ -142,7 +144,7 @@ class _Finder:
         return self.order
 
     def _with_an_order(self) -> list[int]:
-        """Return makes with more than one child, of which one may wait for another."""
+        """Return makes with more than one child: one may wait for another."""
         functions = self.order.functions
         return [
             make for make, ran in self._of_make.items()
@@ -213,7 +215,7 @@ class _Finder:
                     yield each.row
 
 
-class _Graph:
+class Graph:
     """The rules that a run of make or ninja came to: a node for the targets of one recipe.
 
     Some nodes have no targets: they let what is after `.WAIT` wait for what is before it.
@@ -340,7 +342,7 @@ class _Entered:
 # ---- ninja ----
 
 
-def _attribute_edges(graph: _Graph, children: Sequence[Child], commands: Mapping[int, str]) -> None:
+def _attribute_edges(graph: Graph, children: Sequence[Child], commands: Mapping[int, str]) -> None:
     """Find the edges of the commands that ninja ran: each runs once."""
     for child in children:
         targets = graph.rules.by_command.get(commands[child.row]) or child.targets
@@ -349,7 +351,7 @@ def _attribute_edges(graph: _Graph, children: Sequence[Child], commands: Mapping
             graph.take(node, child.row)
 
 
-def _places_of_edges(graph: _Graph) -> list[int]:
+def places_of_edges(graph: Graph) -> list[int]:
     """Return which edges ninja prefers: the first in build.ninja.
 
     Since 1.12, that is so of those on equally long ways to what needs them: the longest is first.
@@ -388,7 +390,7 @@ class _Attribution:
     new ones as its list has them (etrace/timing/schedule.py).
     """
 
-    def __init__(self, graph: _Graph, children: Sequence[Child]) -> None:
+    def __init__(self, graph: Graph, children: Sequence[Child]) -> None:
         self._graph, self._children, self._places = graph, children, graph.places()
         #: recipes that are equal before expansion, in the order in which make comes to them
         self._alike: dict[tuple[str, ...], list[int]] = {}
@@ -431,6 +433,8 @@ class _Attribution:
             self._open.pop(node, None)
             if line + 1 < len(self._recipe(node)) or not literal_of(self._recipe(node)[line]):
                 self._open[node] = None
+            if len(self._open) > N_OPEN:
+                del self._open[next(iter(self._open))]
 
     def _recipe(self, node: int) -> Sequence[str]:
         return self._graph.recipe(node)
@@ -468,7 +472,8 @@ class _Attribution:
             while line > 0 and literal_of(self._recipe(node)[line - 1]):
                 line -= 1
                 at = bisect_right(ends, child.start_ns) - 1
-                while at >= 0 and ends[at] >= child.start_ns - LATE_NS:
+                least = max(at - N_ALIKE, 0)
+                while at >= least and ends[at] >= child.start_ns - LATE_NS:
                     each = by_end[at]
                     if each.row not in self._sure and self._is_line(node, line, each.text):
                         break
@@ -546,7 +551,7 @@ class _Ready:
     """When recipes could begin: what they need has ended. Each need is looked at once or twice."""
 
     def __init__(
-        self, graph: _Graph, last: Mapping[int, tuple[int, int]], is_open: Mapping[int, None]
+        self, graph: Graph, last: Mapping[int, tuple[int, int]], is_open: Mapping[int, None]
     ) -> None:
         self._graph, self._last, self._open = graph, last, is_open
         n = len(graph.targets)
@@ -569,6 +574,8 @@ class _Ready:
                         return None
                     ended_ns = self._last[need][1]
                 elif self._n_ended[need] < len(self._graph.needs[need]) and need not in seen:
+                    if len(stack) > N_DEEP:
+                        return None
                     stack.append(need)
                     seen.add(need)
                     break

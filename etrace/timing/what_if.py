@@ -4,7 +4,7 @@
 The network of the traced build runs again (schedule.py). What a segment takes is its own time in
 the traced build, without waits for children and pipes. A process that computed had to wait for a
 processor for the rest of that time, so where CPU time is known it counts instead, and needs one of
-the processors that the trace shows, or of as many as there will be jobs. What slept keeps its
+the processors that the trace shows, or of those that there will be. What slept keeps its
 time: it used a processor for less than half of it and gave it up more often than it was taken away,
 or for hardly any of it and gave it up at all.
 A part of a pipeline that reads did not sleep, it waited for the part that writes.
@@ -50,7 +50,8 @@ class Prediction:
     for all. `ordered_ns` keeps the order of shells and makes; `free_ns` has only the order that
     files give to jobs, None without a job. `n_unknown` executions of `n_executions` have no CPU
     time: their elapsed time counts. `most_ns` is `ordered_ns` if jobs without a known rule keep
-    their order; None when there are none.
+    their order; None when there are none. `explained_ns` is `traced_ns` as far as commands that
+    computed explain it.
     """
 
     traced_ns: int
@@ -64,6 +65,7 @@ class Prediction:
     n_executions: int
     n_unknown: int
     most_ns: int | None = None
+    explained_ns: int | None = None
 
     @property
     def change(self) -> float:
@@ -73,21 +75,25 @@ class Prediction:
     @property
     def predicted_ns(self) -> int:
         """The traced time changed by as much: what the model leaves out takes its part in both."""
-        return round(self.traced_ns * self.change)
+        return round(self._explained_ns * self.change)
+
+    @property
+    def _explained_ns(self) -> int:
+        return self.traced_ns if self.explained_ns is None else self.explained_ns
 
     @property
     def predicted_most_ns(self) -> int | None:
         """The same of `most_ns`."""
         if self.most_ns is None or not self.simulated_ns:
             return self.most_ns
-        return max(round(self.traced_ns * self.most_ns / self.simulated_ns), self.predicted_ns)
+        return max(round(self._explained_ns * self.most_ns / self.simulated_ns), self.predicted_ns)
 
     @property
     def predicted_free_ns(self) -> int | None:
         """The same of `free_ns`."""
         if self.free_ns is None or not self.simulated_ns:
             return self.free_ns
-        return round(self.traced_ns * self.free_ns / self.simulated_ns)
+        return round(self._explained_ns * self.free_ns / self.simulated_ns)
 
 
 def predict(
@@ -108,9 +114,14 @@ class Simulation:
     EtraceError for a damaged database.
     """
 
-    def __init__(self, image: Image, order: RecipeOrder | None = None) -> None:
-        """`order` is what is known of the rules of makes."""
-        self.image, self.order = image, order or RecipeOrder()
+    def __init__(
+        self, image: Image, order: RecipeOrder | None = None, n_processors: int | None = None
+    ) -> None:
+        """`order` is what is known of the rules of makes.
+
+        Another number of jobs has `n_processors`, or one for each job when that is None.
+        """
+        self.image, self.order, self._of_machine = image, order or RecipeOrder(), n_processors
         self.network = build_network(image, self.order)
         self._with_jobs: dict[int | None, Schedule] = {}
         network, self.cpu = self.network, cpu_times(image)
@@ -122,6 +133,7 @@ class Simulation:
         n = len(set(image["cpus"]["cpu"]))
         self.n_processors = None if cpu is None else n or None
         part = {} if cpu is None else _parts(network, cpu, awake_parts(image))
+        self._part = part
         #: of each segment
         self.computes = [row in part for row in network.execution]
         pairs = zip(network.execution, network.work_ns, strict=True)
@@ -142,6 +154,19 @@ class Simulation:
     def simulated_ns(self) -> int:
         """How long the same build takes by the model."""
         return self.with_jobs(None).elapsed_ns
+
+    @cached_property
+    def explained_ns(self) -> int:
+        """How long it took, without what the model leaves out and no command explains.
+
+        Commands that computed may be slower than by the model for as long as they had no processor,
+        or take less than all of their time. More than that is an order that make happened to take.
+        """
+        own = self.elapsed_own_ns
+        computed = sum(own[row] * part for row, part in self._part.items())
+        stood_still = sum(own[row] * (1 - part) for row, part in self._part.items())
+        excess = min(max(self.traced_ns - self.simulated_ns, -computed), stood_still)
+        return round(self.simulated_ns + excess)
 
     @cached_property
     def own_ns(self) -> list[float]:
@@ -196,6 +221,7 @@ class Simulation:
             n_executions=len(shown),
             n_unknown=len(shown) if cpu is None else sum(cpu[row] == NONE for row in shown),
             most_ns=self._most_ns(changed, asked),
+            explained_ns=self.explained_ns,
         )
 
     def _most_ns(self, work: Sequence[float], limits: Limits) -> int | None:
@@ -263,7 +289,7 @@ class Simulation:
     def _processors(self, n_jobs: int | None) -> int | None:
         if self.n_processors is None or n_jobs is None:
             return self.n_processors
-        return max(self.n_processors, n_jobs)
+        return self._of_machine or max(self.n_processors, n_jobs)
 
 
 def _parts(network: Network, cpu: list[int], awake: list[float]) -> dict[int, float]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What configure, cmake and meson try is no part of a build: findings that it would make alone."""
+"""What configure, cmake and meson try: no rule finds what it would find below another script."""
 
 from __future__ import annotations
 

@@ -9,8 +9,10 @@ import pytest
 from traced_builds import trace
 
 from etrace.nfsdb.store import open_database
+from etrace.rules import ninja_rules
+from etrace.rules.rule import Rules
 from etrace.timing.critical_path import CriticalPath, find_critical_path
-from etrace.timing.recipe_order import RecipeOrder, find_recipe_order
+from etrace.timing.recipe_order import Graph, RecipeOrder, find_recipe_order, places_of_edges
 from etrace.timing.what_if import Simulation
 
 #: a sleep, in s
@@ -94,3 +96,25 @@ def test_a_build_of_somebody_else_is_not_asked(
     prediction = simulation.predict({}, 3)
     assert prediction.predicted_most_ns is not None
     assert prediction.predicted_ns < 2 * S * 1e9 < prediction.predicted_most_ns
+
+
+LONGEST_LAST = """\
+rule s
+  command = true $out
+build short: s
+build long1: s
+build long2: s long1
+build all: phony short long2
+"""
+
+
+@pytest.mark.parametrize(("version", "first"), [(5, "short"), (6, "long1"), (7, "long1")])
+def test_ninja_begins_the_longest_way_since_1_12(tmp_path: Path, version: int, first: str) -> None:
+    (tmp_path / "build.ninja").write_text(LONGEST_LAST)
+    (tmp_path / ".ninja_log").write_text(f"# ninja log v{version}\n")
+    rules = ninja_rules.ask(b"/usr/bin/ninja", ninja_rules.Started(tmp_path, "build.ninja"))
+    assert isinstance(rules, Rules)
+    graph = Graph(rules, [])
+    places = places_of_edges(graph)
+    names = ("short", "long1", "long2")
+    assert min(names, key=lambda name: places[graph.of_path[rules.path(name)]]) == first

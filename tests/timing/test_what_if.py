@@ -22,7 +22,7 @@ def test_two_jobs_compile_side_by_side(tmp_path: Path) -> None:
     assert found == Prediction(
         traced_ns=1210 * US, traced_jobs=1, traced_processors=None, simulated_ns=1210 * US,
         n_jobs=2, n_processors=None, ordered_ns=910 * US, free_ns=910 * US,
-        n_executions=4, n_unknown=4, most_ns=1210 * US,
+        n_executions=4, n_unknown=4, most_ns=1210 * US, explained_ns=1210 * US,
     )  # fmt: skip
 
 
@@ -164,3 +164,17 @@ def test_a_reader_that_sleeps_after_its_writer_has_ended_slept(tmp_path: Path) -
     found = predict(database_of(tmp_path, _busy_and_then_asleep()), {"ssh": 0.5})
     assert found.simulated_ns == 1000 * US
     assert found.ordered_ns == pytest.approx(502 * US, abs=2 * US)
+
+
+def test_a_build_that_sleeps_does_not_sleep_longer_than_its_sleeps(tmp_path: Path) -> None:
+    """Make starts the second of two sleeps 400 us late: what it waited for nobody knows."""
+    story, other = Story(), 3 << 22 | 3
+    story.at(0).exec(MAKE, "/usr/bin/make", ["make", "-j2"])
+    story.at(0).fork(MAKE, CC).exec(CC, "/bin/sleep", ["sleep", "1"])
+    story.at(400).fork(MAKE, other).exec(other, "/bin/sleep", ["sleep", "1"])
+    for us, upid in ((1000, CC), (1400, other)):
+        story.at(us).usage(upid, US, 0, 4096, 1, 1, 3, 1).exit(upid)
+    story.at(1400).exit(MAKE)
+    found = predict(database_of(tmp_path, story.builder.trace()), {}, 1)
+    assert (found.traced_ns, found.simulated_ns) == (1400 * US, 1000 * US)
+    assert found.predicted_ns == pytest.approx(2000 * US, abs=10 * US)

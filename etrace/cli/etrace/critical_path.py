@@ -16,7 +16,9 @@ from etrace.cli.ending import printable
 from etrace.cli.opening import open_view
 from etrace.cli.options.common import add_examples, add_format, add_place, positive
 from etrace.cli.show.output import put
+from etrace.errors import UsageError
 from etrace.figures import count, seconds
+from etrace.nfsdb.owned import is_captured
 from etrace.query.phases import Phases
 from etrace.query.rows.commands import Commands
 from etrace.query.rows.labels import Labels
@@ -75,6 +77,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--what-if-jobs", dest="jobs", type=positive, metavar="N",
         help="how long it would take with N jobs, as make -jN",
     )  # fmt: skip
+    parser.add_argument(
+        "--what-if-processors", dest="processors", type=positive, metavar="N",
+        help="how many processors these jobs have (default: those of this machine for a build that "
+        "you captured on it, else one for each job)",
+    )  # fmt: skip
     add_examples(
         parser, "etrace critical-path", "etrace critical-path --what-if cc1=0.5 --what-if-jobs 16"
     )
@@ -83,7 +90,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `etrace critical-path`."""
     image = open_view(args)
-    simulation = Simulation(image, find_recipe_order(image))
+    if args.processors and not args.jobs:
+        raise UsageError("--what-if-processors without --what-if-jobs", "say how many jobs")
+    n_processors = args.processors or (machine_processors() if is_captured(image) else None)
+    simulation = Simulation(image, find_recipe_order(image), n_processors)
     found = find_critical_path(image, simulation.network)
     prediction = None
     if args.what_if or args.jobs:
@@ -96,6 +106,11 @@ def run(args: argparse.Namespace) -> int:
     for line in lines:
         print(printable(line))
     return 0
+
+
+def machine_processors() -> int:
+    """Return how many processors this machine has for us."""
+    return len(os.sched_getaffinity(0))
 
 
 # ---- text ----

@@ -94,6 +94,7 @@ def test_the_path_as_json(build: str, capsys: pytest.CaptureFixture[str]) -> Non
         "traced_ns": "1210000", "traced_jobs": 1, "traced_processors": None,
         "simulated_ns": "1210000", "n_jobs": 2, "n_processors": None, "ordered_ns": "910000",
         "free_ns": "910000", "n_executions": 4, "n_unknown": 4, "most_ns": "1210000",
+        "explained_ns": "1210000",
         "predicted_ns": "910000", "predicted_most_ns": "1210000",
     }  # fmt: skip
 
@@ -120,6 +121,34 @@ def test_a_prediction_from_a_busy_machine_says_so(
     out = capsys.readouterr().out
     assert "predicted                   0.001 s  -37% of the simulated one\n" in out
     assert "the build took much longer than its commands explain: trace it on a quiet" in out
+
+
+def test_processors_of_jobs_are_asked_for_or_those_of_this_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight compilers of 100 us each."""
+    story = Story()
+    story.at(0).exec(MAKE, "/usr/bin/make", ["make"])
+    for n in range(8):
+        upid = (n + 2) << 22 | (n + 2)
+        story.at(100 * n).fork(MAKE, upid).exec(upid, "/usr/bin/cc", ["cc"])
+        story.at(100 * n + 100).usage(upid, 100_000, 0, 4096, 1, 1, 0, 1).exit(upid)
+    story.at(800).exit(MAKE)
+    database_of(tmp_path, story.builder.trace())
+
+    def ordered_us(*options: str) -> int:
+        assert (
+            etrace(["critical-path", "--json", "--what-if-jobs", "8", *options, str(tmp_path)]) == 0
+        )
+        return int(json.loads(capsys.readouterr().out)["prediction"]["ordered_ns"]) // 1000
+
+    assert ordered_us() == 100
+    assert ordered_us("--what-if-processors", "2") == 400
+    monkeypatch.setattr(critical_path, "is_captured", lambda _: True)
+    monkeypatch.setattr(critical_path, "machine_processors", lambda: 4)
+    assert ordered_us() == 200
+    assert etrace(["critical-path", "--what-if-processors", "2", str(tmp_path)]) == 2
+    assert "without --what-if-jobs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["cc1", "=2", "cc1=", "cc1=-1", "cc1=nan", "cc1=inf"])
