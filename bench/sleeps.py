@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -114,7 +113,7 @@ KINDS = (
     Kind("make, phony", phony),
     Kind("make, phony, one line", phony, n_lines=1),
     Kind("make, two directories", in_directories),
-    Kind("ninja", by_ninja, tool="ninja", n_lines=1),
+    Kind("ninja", by_ninja, tool="ninja"),
 )
 BUILDS = (*KINDS, KINDS[0], KINDS[3], KINDS[6])
 
@@ -141,7 +140,7 @@ def predicted(tree: Path, tool: str, traced: int) -> dict[int, float]:
     image = open_database(database)
     order = find_recipe_order(image)
     if order.unknown or order.strays:
-        sys.exit(f"rules are not known: {order.unknown}, {len(order.strays)} strays")
+        print(f"rules are not known: {order.unknown}, {len(order.strays)} strays")
     simulation = Simulation(image, order)
     return {n: simulation.predict({}, n).predicted_ns / 1e9 for n in ASKED}
 

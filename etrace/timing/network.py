@@ -17,11 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
-from operator import itemgetter
+from operator import attrgetter
+from typing import NamedTuple
 
 from libetrace.image.file import Image
 from libetrace.timing.network import Edges, cut_processes, sort_edges
 
+from etrace.rules.goals import SLACK_NS
 from etrace.spec.database import NONE
 from etrace.timing.dependencies import find_dependencies
 from etrace.timing.processes import Processes, as_lists
@@ -168,6 +170,17 @@ def follow_recipes(
     _Follower(network, edges, order, jobs).follow()
 
 
+class _End(NamedTuple):
+    """A segment with which something ends, when, and when the last job of it began.
+
+    What follows it began after that job, so that there is no ring.
+    """
+
+    segment: int
+    time_ns: int
+    start_ns: int
+
+
 class _Follower:
     """Adds what follows what, and segments without work where many wait for many."""
 
@@ -206,30 +219,40 @@ class _Follower:
         self._edges.reason.append(reason)
         self._edges.path.append(NONE)
 
-    def _join(self, ends: Sequence[tuple[int, int]], reason: int) -> tuple[int, int]:
+    def _join(self, ends: Sequence[_End], reason: int) -> _End:
         """Return the one segment that follows all of some, and when it ends."""
         if len(ends) == 1:
             return ends[0]
-        last, time_ns = max(ends, key=itemgetter(1))
-        made = self._network.add(self._network.execution[last], time_ns, time_ns, NONE)
-        for segment, _ in ends:
-            self._edge(made, segment, reason)
-        return made, time_ns
+        last = max(ends, key=attrgetter("time_ns"))
+        row = self._network.execution[last.segment]
+        made = self._network.add(row, last.time_ns, last.time_ns, NONE)
+        for each in ends:
+            self._edge(made, each.segment, reason)
+        return _End(made, last.time_ns, max(each.start_ns for each in ends))
+
+    def _end(self, job: int, start_ns: int) -> _End:
+        return _End(self._jobs[job][1], self._processes.end_ns[job], start_ns)
+
+    def _is_before(self, end: _End, job: int) -> bool:
+        """Whether something ended before a job began; make may see the end before the trace."""
+        begin_ns = self._processes.start_ns[job]
+        return end.start_ns < begin_ns and end.time_ns <= begin_ns + SLACK_NS
 
     def _number(self, row: int) -> int:
         return self._processes.of_row[row]
 
     def _lines(self, rows: Iterable[int]) -> list[int]:
         """Return the jobs of a recipe, without those that did not wait for the one before."""
-        found = list[int]()
+        found, start_ns = list[int](), self._processes.start_ns
         for job in map(self._number, rows):
-            begin_ns = self._processes.start_ns[job]
-            if job in self._jobs and (not found or self._processes.end_ns[found[-1]] <= begin_ns):
+            if job not in self._jobs:
+                continue
+            if not found or self._is_before(self._end(found[-1], start_ns[found[-1]]), job):
                 found.append(job)
         return found
 
     def _follow_rules(self) -> None:
-        ends: list[tuple[int, int] | None] = []
+        ends: list[_End | None] = []
         for rows, waits in zip(self._order.lines, self._order.waits, strict=True):
             lines = self._lines(rows)
             before = [end for node in waits if (end := ends[node]) is not None]
@@ -237,17 +260,16 @@ class _Follower:
                 ends.append(self._join(before, NEEDED) if before else None)
                 continue
             first, last = lines[0], lines[-1]
-            begin_ns = self._processes.start_ns[first]
-            for segment, time_ns in before:
-                if time_ns <= begin_ns:
-                    self._edge(self._jobs[first][0], segment, NEEDED)
+            for end in before:
+                if self._is_before(end, first):
+                    self._edge(self._jobs[first][0], end.segment, NEEDED)
                 else:
                     self._order.strays.add(self._processes.first[first])
             for a, b in pairwise(lines):
                 self._edge(self._jobs[b][0], self._jobs[a][1], NEXT_LINE)
             self._network.later_lines.update(lines[1:])
             self._network.last_line[first] = last
-            ends.append((self._jobs[last][1], self._processes.end_ns[last]))
+            ends.append(self._end(last, self._processes.start_ns[last]))
 
     def _follow_functions(self) -> None:
         """Let jobs wait for what make ran itself before them, and for the make before it."""
@@ -261,22 +283,21 @@ class _Follower:
     def _follow_own(self, children: Sequence[int]) -> None:
         parent, of = self._processes.image["executions"]["parent"], self._processes
         last_row, has_jobs = NONE, False
-        ended = list[tuple[int, int]]()
+        ended = list[_End]()
         # the jobs of the make that this one executed again, $(shell) of makefiles, of a recipe
-        restarted: tuple[int, int] | None = None
-        reading: tuple[int, int] | None = None
-        expanding: tuple[int, int] | None = None
+        restarted: _End | None = None
+        reading: _End | None = None
+        expanding: _End | None = None
         for child in children:
-            first, last = self._jobs[child]
             if parent[of.first[child]] != last_row:
                 restarted = self._join(ended, OF_FUNCTION) if ended else None
                 last_row, has_jobs, ended = parent[of.first[child]], False, []
                 reading = expanding = None
             for before in (restarted, reading, expanding):
-                if before is not None and before[1] <= of.start_ns[child]:
-                    self._edge(first, before[0], OF_FUNCTION)
+                if before is not None and self._is_before(before, child):
+                    self._edge(self._jobs[child][0], before.segment, OF_FUNCTION)
             expanding = None
-            ended.append((last, of.end_ns[child]))
+            ended.append(self._end(child, of.start_ns[child]))
             if child not in self._network.functions:
                 has_jobs = True
             elif has_jobs:

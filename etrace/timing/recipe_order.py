@@ -137,7 +137,7 @@ class _Finder:
                 _attribute_edges(graph, children, self._commands(ran))
                 places = places_of_edges(graph)
             else:
-                _Attribution(graph, children).attribute()
+                Attribution(graph, children).attribute()
                 places = graph.places()
             self.order.strays.update(each.row for each in children if each.row not in graph.of_row)
             graph.write(self.order, places)
@@ -382,7 +382,7 @@ def _log_version(rules: Rules) -> int:
 # ---- make ----
 
 
-class _Attribution:
+class Attribution:
     """The recipes of a run of make, and which children are lines of them.
 
     First come children that wrote a target; what ended just before such a line may be the line
@@ -410,7 +410,8 @@ class _Attribution:
         self._open: dict[int, None] = {}
         self._ready = _Ready(graph, self._last, self._open)
         self._place, self._began_ns = NONE, 0
-        spans = ((each.start_ns, each.end_ns) for each in children)
+        # make may see an end before the trace has it
+        spans = ((c.start_ns, max(c.start_ns, c.end_ns - SLACK_NS)) for c in children)
         self._is_serial = most_at_once(spans) <= 1
 
     def attribute(self) -> None:
@@ -471,11 +472,12 @@ class _Attribution:
             known.discard(node)  # of its first line alone
             while line > 0 and literal_of(self._recipe(node)[line - 1]):
                 line -= 1
-                at = bisect_right(ends, child.start_ns) - 1
+                at = bisect_right(ends, child.start_ns + SLACK_NS) - 1
                 least = max(at - N_ALIKE, 0)
                 while at >= least and ends[at] >= child.start_ns - LATE_NS:
                     each = by_end[at]
-                    if each.row not in self._sure and self._is_line(node, line, each.text):
+                    is_free = each.row not in self._sure and each.start_ns < child.start_ns
+                    if is_free and self._is_line(node, line, each.text):
                         break
                     at -= 1
                 else:
@@ -485,7 +487,7 @@ class _Attribution:
 
     def _going_on(self, child: Child, is_literal: bool) -> tuple[int, int] | None:
         """Return an open recipe whose next line a child may be: make saw its end first."""
-        best, best_end_ns = None, child.start_ns + 1
+        best, best_end_ns = None, child.start_ns + SLACK_NS
         for node in list(self._open):
             line, end_ns = self._last[node]
             if end_ns + LATE_NS < child.start_ns:

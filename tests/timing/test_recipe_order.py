@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,16 @@ from traced_builds import trace
 
 from etrace.nfsdb.store import open_database
 from etrace.rules import ninja_rules
-from etrace.rules.rule import Rules
+from etrace.rules.rule import Rule, Rules
 from etrace.timing.critical_path import CriticalPath, find_critical_path
-from etrace.timing.recipe_order import Graph, RecipeOrder, find_recipe_order, places_of_edges
+from etrace.timing.recipe_order import (
+    Attribution,
+    Child,
+    Graph,
+    RecipeOrder,
+    find_recipe_order,
+    places_of_edges,
+)
 from etrace.timing.what_if import Simulation
 
 #: a sleep, in s
@@ -96,6 +104,36 @@ def test_a_build_of_somebody_else_is_not_asked(
     prediction = simulation.predict({}, 3)
     assert prediction.predicted_most_ns is not None
     assert prediction.predicted_ns < 2 * S * 1e9 < prediction.predicted_most_ns
+
+
+#: recipe of target i, and what its command looks like
+ALIKE = ("@echo $@ $(X)", "echot{}x")
+DISTINCT = ("@echo {} $(X)", "echo{}x")
+VARIABLE = ("$(X)", "echo{}x")
+TWO = ("@echo $@ $(X)\n@touch $@", "echot{}x")
+
+
+@pytest.mark.parametrize("at_once", [1, 1000])
+@pytest.mark.parametrize(("recipe", "text"), [ALIKE, DISTINCT, VARIABLE, TWO])
+def test_many_commands_cost_no_square(recipe: str, text: str, at_once: int) -> None:
+    def cost(n: int) -> float:
+        names = [f"t{i}" for i in range(n)]
+        lines = [recipe.format(i).split("\n") for i in range(n)]
+        rules = {"all": Rule("all", tuple(names)), **{
+            name: Rule(name, has_recipe=True, recipe=own)
+            for name, own in zip(names, lines, strict=True)
+        }}  # fmt: skip
+        children = [
+            Child(i, i // at_once * 10, i // at_once * 10 + 5, text.format(i), frozenset())
+            for i in range(n)
+        ]
+        begin = time.process_time()
+        graph = Graph(Rules(Path("/w"), rules), ["all"])
+        Attribution(graph, children).attribute()
+        assert len(graph.of_row) == n
+        return time.process_time() - begin
+
+    assert cost(4000) < 24 * cost(500) + 0.3
 
 
 LONGEST_LAST = """\
