@@ -15,7 +15,7 @@ from etrace.check.kinds import Fault
 from etrace.errors import EtraceError
 from etrace.query.files import WRITE
 from etrace.query.rows.records import Records
-from etrace.rules import declared
+from etrace.rules import declared, stored
 from etrace.rules.recipes import Recipe, Recipes
 
 
@@ -48,7 +48,11 @@ def check(
             "the build ran no make or ninja that ran a command",
             "trace the build from scratch, by make or ninja",
         )
-    asked = declared.ask(recipes, runs_shell=runs_shell, is_trusted=is_trusted)
+    asked = stored.read(image) if stored.are_known(image) else declared.Asked()
+    rows = [row for row in recipes.makes if row not in asked.rules]
+    if rows:
+        more = declared.ask(recipes, rows, runs_shell=runs_shell, is_trusted=is_trusted)
+        asked = declared.Asked({**asked.rules, **more.rules}, more.unknown)
     recipes.find_targets(asked.rules)
     recipes.find_learned(asked.rules)
     faults = Faults(recipes, asked.rules)

@@ -50,6 +50,8 @@ class Work:
 
     `progress(what, done, total)` may be called often. `say(text)` sends a message to the user.
     `is_asking`: trusted compilers are run to learn the directories that they search by themselves.
+    `is_reading_rules`: makefiles of a build that this user captured here are read, in a sandbox;
+    `is_shell_allowed`: with the commands of their `$(shell)`.
     """
 
     image: Image
@@ -59,6 +61,8 @@ class Work:
     progress: Callable[[str, int, int], None]
     say: Callable[[str], None] = say_nothing
     is_asking: bool = False
+    is_reading_rules: bool = True
+    is_shell_allowed: bool = True
 
 
 class Phase(Protocol):
@@ -144,6 +148,8 @@ def postprocess(
     jobs: int = 1,
     force: bool = False,
     is_asking: bool = False,
+    is_reading_rules: bool = True,
+    is_shell_allowed: bool = True,
     say: Callable[[str], None] = say_nothing,
     progress: Callable[[str, int, int], None] = say_nothing,
     report: Callable[[Result], None] = say_nothing,
@@ -155,7 +161,9 @@ def postprocess(
     """
     check_rows(image)
     strings = StringTable(image)
-    work = Work(image, strings, config, jobs, progress, say, is_asking)
+    work = Work(
+        image, strings, config, jobs, progress, say, is_asking, is_reading_rules, is_shell_allowed
+    )
     tables: list[NewTable] = []
     done: dict[str, str] = {}
     for phase in map(load_phase, names):

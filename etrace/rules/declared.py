@@ -15,9 +15,11 @@ Of ninja: rules/ninja_rules.py; it is not run.
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from stat import S_ISREG
@@ -58,6 +60,9 @@ _STDIN = re.compile(
 LIMITS = Limits(seconds=120, memory_bytes=8 << 30, output_bytes=256 << 20, processes=512)
 
 
+TOO_LONG = "reading its rules takes too much of the build's time: etrace check does it"
+
+
 @dataclass(slots=True)
 class Asked:
     """The rules of makes by their execution, and why others are not known."""
@@ -84,8 +89,9 @@ class _Started:
 class _Makes:
     """How each make of an image was started, and what it hands on to the makes below it."""
 
-    def __init__(self, recipes: Recipes, *, runs_shell: bool) -> None:
+    def __init__(self, recipes: Recipes, *, runs_shell: bool, seconds: float) -> None:
         self.recipes, self.runs_shell = recipes, runs_shell
+        self._end = time.monotonic() + seconds
         self._traced: dict[int, dict[bytes, bytes]] = {}
         for upid, own in of_processes(recipes.image).items():
             pairs = (variable.partition(b"=") for variable in own)
@@ -94,6 +100,10 @@ class _Makes:
         self._handed: dict[int, dict[bytes, bytes] | str] = {}
         self._directives = exported.Directives()
         self._printed: dict[tuple[object, ...], bytes | str] = {}
+
+    def seconds_left(self) -> float:
+        """Return how long makes may still be asked."""
+        return self._end - time.monotonic()
 
     def started(self, row: int) -> _Started | str:
         """Return how a make was started, or why that is not known."""
@@ -184,6 +194,9 @@ class _Makes:
             return f"{started.directory} is gone"
         if any(map(_STDIN.fullmatch, started.words)):
             return "it read a makefile from standard input, which nothing keeps"
+        if (left := self.seconds_left()) <= 0:
+            return TOO_LONG
+        limits = replace(LIMITS, seconds=math.ceil(min(LIMITS.seconds, left)))
         refuse_foreign(started.directory)
         kept = [word for word in started.words if not _JOBS.fullmatch(word)]
         own = _own_environment(started.environment)
@@ -196,7 +209,7 @@ class _Makes:
                     return f"{path} is not run: it has Guile, and makefiles can be programs of it"
                 words, allowed = [*options, *kept, *goals], Allowed(executes=self.runs_shell)
                 done = sandbox.run(
-                    it, words, started.directory, own, allowed=allowed, limits=LIMITS
+                    it, words, started.directory, own, allowed=allowed, limits=limits
                 )
         except UntrustedError as error:
             return f"not run: {error}"
@@ -207,15 +220,26 @@ class _Makes:
         return _stopped(done.stderr) or done.stdout
 
 
-def ask(recipes: Recipes, *, runs_shell: bool = False, is_trusted: bool = False) -> Asked:
-    """Return the rules of each make and ninja. EtraceError when nobody may ask here.
+def ask(
+    recipes: Recipes,
+    rows: Iterable[int] | None = None,
+    *,
+    runs_shell: bool = False,
+    is_trusted: bool = False,
+    seconds: float = math.inf,
+) -> Asked:
+    """Return the rules of each make and ninja, or of `rows`. EtraceError: nobody may ask here.
 
-    `is_trusted`: make runs for a build that this user did not capture on this machine, too.
+    `is_trusted`: make runs for a build that this user did not capture on this machine, too. All
+    that is asked takes no longer than `seconds`; what is left then is unknown.
     """
     check_owner(recipes.image, REFUSED)
-    asked, makes = Asked(), _Makes(recipes, runs_shell=runs_shell)
+    asked, makes = Asked(), _Makes(recipes, runs_shell=runs_shell, seconds=seconds)
     known: dict[tuple[object, ...], Rules | str] = {}
-    for row in recipes.makes:
+    for row in recipes.makes if rows is None else rows:
+        if makes.seconds_left() <= 0:
+            asked.unknown[row] = TOO_LONG
+            continue
         if recipes.tool(row) == NINJA:
             _ask_ninja(recipes, row, asked, known)
             continue

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import getopt
 import os
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,8 +62,7 @@ def ask(program: bytes, at: Started) -> Rules | str:
     files = [absolute(directory, str(path)) for path in manifest.files]
     return Rules(
         at.directory, dict(_rules(manifest.edges, learned, at.directory)), tool=NINJA,
-        makefiles=frozenset(files), by_command=_by_command(manifest.edges, directory),
-        roots=generated.roots(at.directory), makefile=files[0],
+        makefiles=frozenset(files), roots=generated.roots(at.directory), makefile=files[0],
     )  # fmt: skip
 
 
@@ -81,22 +79,12 @@ def _rules(
         is_always = edge.is_phony and not (edge.inputs or edge.implicit or edge.order_only)
         needs, inputs = edge.inputs + edge.implicit, tuple(sorted(more))
         also = outputs if len(outputs) > 1 else ()
+        recipe = [] if edge.is_phony else [edge.value("command")]
         for output in outputs:  # they share their lists
             yield output, Rule(
                 output, needs, edge.order_only, inputs, also,
                 # of an alias, only the inputs count
                 is_target=not edge.is_phony, has_recipe=not edge.is_phony,
                 is_phony=is_always and not is_there(place(str(directory), output)),
+                recipe=recipe,
             )  # fmt: skip
-
-
-def _by_command(edges: Sequence[Edge], directory: str) -> Mapping[str, frozenset[str]]:
-    found: dict[str, list[Edge]] = defaultdict(list)
-    for edge in edges:
-        if not edge.is_phony:
-            found[edge.value("command")].append(edge)
-    return {
-        command: frozenset(place(directory, name) for name in one.outputs + one.implicit_outputs)
-        for command, (one, *others) in found.items()
-        if not others
-    }

@@ -41,7 +41,7 @@ class Rule:
     has_recipe: bool = False
     #: what `%` stands for in its name, where make says so
     stem: str = ""
-    #: lines before expansion, of make alone
+    #: of make: lines before expansion; of ninja: the command, which outputs of one edge share
     recipe: list[str] = field(default_factory=list)
     #: whether it is made in every run, whatever it needs
     is_always: bool = False
@@ -94,8 +94,6 @@ class Rules:
     default_goal: str = ""
     #: "make" or "ninja"
     tool: str = "make"
-    #: targets by the command of their recipe, where only one recipe has it; not known of make
-    by_command: Mapping[str, frozenset[str]] = field(default_factory=dict)
     #: folders that belong to the project, as the tool's generator says
     roots: tuple[str, ...] = ()
     #: what make itself wrote in the traced run, before it ran a command: `$(file >NAME,TEXT)`
@@ -142,6 +140,21 @@ class Rules:
     def _is_made(self, at: str) -> bool:
         rule = self._by_place.get(at)
         return rule is not None and (rule.is_target or self.tool == NINJA)
+
+    @cached_property
+    def by_command(self) -> Mapping[str, frozenset[str]]:
+        """Targets by the command of their edge, where only one edge has it; not known of make."""
+        if self.tool != NINJA:
+            return {}
+        edges: dict[str, dict[int, list[str]]] = {}
+        for name, rule in self.rules.items():
+            for command in rule.recipe:
+                edges.setdefault(command, {}).setdefault(id(rule.recipe), []).append(name)
+        return {
+            command: frozenset(self._places[name] for name in names)
+            for command, of_edge in edges.items() if len(of_edge) == 1
+            for names in of_edge.values()
+        }  # fmt: skip
 
     @cached_property
     def names(self) -> Mapping[str, str]:

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes of an image -> the targets of make and ninja, and which one each belongs to.
 
-Of ninja: the outputs of the edge, by its log. Else, and of make: what the command line asks for
-when it names one goal. What make runs before it has read its makefiles is for no goal: the commands
-of an execution that starts make again in the same process, and those of `$(shell)`, whose output
-make itself reads. Everything below a command is for the same target, up to the next make or ninja.
-Reasons: docs/decisions/0055-targets.md.
+The outputs of the rule, where the rules are known (etrace/rules/declared.py) or ninja's log has the
+command. Else what the command line asks for when it names one goal. What make runs before it has
+read its makefiles is for no goal: the commands of an execution that starts make again in the same
+process, and those of `$(shell)`, whose output make itself reads. Everything below a command is for
+the same target, up to the next make or ninja. Reasons: docs/decisions/0055-targets.md.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from array import array
 from collections.abc import Callable, Mapping, Sequence
@@ -19,8 +20,13 @@ from libetrace.image.file import Image, NewTable
 from libetrace.image.header import group_names
 
 from etrace.compilers.regular_file import read_regular
+from etrace.errors import EtraceError
 from etrace.figures import count
+from etrace.nfsdb.owned import is_captured
 from etrace.postprocess.run import Work, product
+from etrace.query.rows.records import Records
+from etrace.rules import stored
+from etrace.rules.declared import Asked, ask
 from etrace.rules.goals import (
     BUILDERS,
     MAX_LOG_BYTES,
@@ -31,6 +37,7 @@ from etrace.rules.goals import (
     find_goals,
     read_log,
 )
+from etrace.rules.recipes import Recipes
 from etrace.spec.database import NONE
 from etrace.spec.path_style import style_of
 
@@ -45,6 +52,7 @@ PROBES = re.compile(
 OUTPUTS, GOAL = 0, 1
 #: `sh -c COMMAND`
 N_SHELL_WORDS = 3
+NS = 1_000_000_000
 
 
 @dataclass(slots=True)
@@ -70,8 +78,15 @@ class Found:
 class TargetFinder:
     """Goes through the processes of one image in the order of their upids: parents come first."""
 
-    def __init__(self, image: Image, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        image: Image,
+        say: Callable[[str], None],
+        names: Mapping[int, tuple[str, ...]] | None = None,
+    ) -> None:
+        """Take what rules say: the targets, by the first row of the process that make started."""
         self._image, self._say = image, say
+        self._names = names or {}
         self._table = image["executions"]
         self._upid: list[int] = self._table["upid"].tolist()
         self._start: list[int] = self._table["start_ns"].tolist()
@@ -159,6 +174,7 @@ class TargetFinder:
             self._goal[row] = self.found.add(row, GOAL, outer, list(goals))
         if builder is NINJA:
             self._add_edges(row, outer, children)
+        self._add_rules(row, outer, children)
 
     def _starts_again(self, row: int) -> bool:
         """Return whether the process runs a make or ninja afterwards: the makefiles were remade."""
@@ -175,6 +191,16 @@ class TargetFinder:
         jobs = [job for child in children if (job := self._job(child)) is not None]
         for process, edge in find_edges(log, jobs, self._start[row]).items():
             self._edge[process] = self.found.add(row, OUTPUTS, outer, edge.outputs)
+
+    def _add_rules(self, row: int, outer: int, children: Sequence[int]) -> None:
+        known: dict[tuple[str, ...], int] = {}
+        for process in children:
+            names = self._names.get(process)
+            if not names or process in self._edge:
+                continue
+            if names not in known:
+                known[names] = self.found.add(row, OUTPUTS, outer, list(map(os.fsencode, names)))
+            self._edge[process] = known[names]
 
     def _log_path(self, row: int) -> bytes:
         """Return the log that an execution of ninja opened; empty for none, or several."""
@@ -225,7 +251,22 @@ def unread_logs(paths: Sequence[bytes]) -> str:
     return f"{subject} gone or not a log of ninja 1.11 to 1.13: targets unknown"
 
 
-TABLES = group_names("targets")
+TABLES = (*stored.TABLES, *group_names("targets"))
+#: of a build: what reading its rules may take; the others wait for `etrace check`
+MOST_OF_BUILD, LEAST_SECONDS = 0.02, 0.5
+
+
+def _asked(work: Work, recipes: Recipes) -> Asked:
+    """Return the rules of a build that this user captured here; of another one nothing runs."""
+    if not work.is_reading_rules or not recipes.makes or not is_captured(work.image):
+        return Asked()
+    table = work.image["executions"]
+    ends = (start + own for start, own in zip(table["start_ns"], table["elapsed_ns"], strict=True))
+    seconds = max(LEAST_SECONDS, MOST_OF_BUILD * max(ends, default=0) / NS)
+    try:
+        return ask(recipes, runs_shell=work.is_shell_allowed, seconds=seconds)
+    except EtraceError as error:
+        return Asked(unknown=dict.fromkeys(recipes.makes, error.message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,15 +275,18 @@ class TargetPhase:
 
     name: str = "targets"
     tables: tuple[str, ...] = TABLES
-    inputs: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ("is_reading_rules", "is_shell_allowed")
 
     def run(self, work: Work) -> list[NewTable]:
-        """Make the tables `targets`, `target_names` and `execution_targets`."""
-        finder = TargetFinder(work.image, work.say)
+        """Make the tables of rules and of targets."""
+        recipes = Recipes(Records(work.image))
+        asked = _asked(work, recipes)
+        finder = TargetFinder(work.image, work.say, _names(recipes, asked))
         finder.run()
         found = finder.found
         names = array("I", map(work.strings.number, found.names))
         return [
+            *stored.Writer(work.strings.number).write(asked),
             product("targets", found.tool, found.kind, found.outer, found.starts),
             product("target_names", names),
             product("execution_targets", finder.target_of),
@@ -250,10 +294,22 @@ class TargetPhase:
 
     def describe(self, tables: Sequence[NewTable]) -> str:
         """Count."""
-        target_of = tables[2].columns[0].data
+        target_of = tables[-1].columns[0].data
         n_known = len(target_of) - target_of.count(NONE)
         n_targets = len(set(target_of) - {NONE})
         return f"{count(n_known, 'execution')} for {count(n_targets, 'target')}"
+
+
+def _names(recipes: Recipes, asked: Asked) -> Mapping[int, tuple[str, ...]]:
+    """Return the targets of recipes as their makefile has them, by the process of each."""
+    if not asked.rules:
+        return {}
+    recipes.find_targets(asked.rules)
+    return {
+        each.row: tuple(sorted(asked.rules[each.make].names[path] for path in each.targets))
+        for each in recipes.recipes
+        if each.targets
+    }
 
 
 PHASE = TargetPhase()

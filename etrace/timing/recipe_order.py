@@ -28,7 +28,14 @@ from etrace.query.rows.records import Records
 from etrace.rules.declared import ask
 from etrace.rules.goals import BUILDERS, MAX_LOG_BYTES, SLACK_NS, find_goals
 from etrace.rules.goals import NAME as LOG_NAME
-from etrace.rules.line_texts import Lines, command_text, literal_of, may_be, parts_of, without_prefix
+from etrace.rules.line_texts import (
+    Lines,
+    command_text,
+    literal_of,
+    may_be,
+    parts_of,
+    without_prefix,
+)
 from etrace.rules.recipes import MAKE, NINJA, Recipe, Recipes
 from etrace.rules.rule import Rule, Rules
 from etrace.spec.database import ACCESS, NONE

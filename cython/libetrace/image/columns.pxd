@@ -134,6 +134,30 @@ cdef class Columns:
     cdef U4 unread_response_files_execution
     cdef U4 unread_response_files_string
     cdef S4 wrappers_execution
+    cdef U4 rule_runs_execution
+    cdef S4 rule_runs_rules
+    cdef S4 rule_runs_reason
+    cdef U1 rule_sets_tool
+    cdef U4 rule_sets_directory
+    cdef U1 rule_sets_is_serial
+    cdef S4 rule_sets_default_goal
+    cdef U8 rule_sets_files_start
+    cdef U8 rule_sets_edges_start
+    cdef U4 rule_files_string
+    cdef U1 rule_files_kind
+    cdef U1 rule_edges_is_target
+    cdef U1 rule_edges_is_phony
+    cdef U1 rule_edges_is_always
+    cdef U1 rule_edges_is_intermediate
+    cdef U1 rule_edges_has_recipe
+    cdef S4 rule_edges_stem
+    cdef U8 rule_edges_outputs_start
+    cdef U8 rule_edges_prerequisites_start
+    cdef U8 rule_edges_lines_start
+    cdef U4 rule_outputs_string
+    cdef U4 rule_prerequisites_string
+    cdef U1 rule_prerequisites_kind
+    cdef U4 rule_lines_string
     cdef U4 targets_tool
     cdef U1 targets_kind
     cdef S4 targets_outer
