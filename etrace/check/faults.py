@@ -111,7 +111,7 @@ class Faults:
         rules = self.rules.get(one.make)
         if rules is None or rules.is_serial or not one.targets or not other.targets:
             return None
-        return None if one.targets & other.targets else (one, other, rules)
+        return None if one.possible & other.possible else (one, other, rules)
 
     def _look_at_order(
         self, text: str, use: Use, writers: Writers, last: Use, seen: set[tuple[int, int]]
@@ -206,7 +206,7 @@ class Faults:
     def is_ordered(text: str, pair: tuple[Recipe, Recipe, Rules]) -> bool:
         """Whether the first of two recipes waits for the second, or for a file."""
         reader, writer, rules = pair
-        if rules.needs(reader.targets, [text, *writer.targets], order_only=True):
+        if rules.needs(reader.possible, [text, *writer.possible], order_only=True):
             return True
         first = rules.before_all
         if not writer.targets.isdisjoint(rules.makefiles):
@@ -216,10 +216,10 @@ class Faults:
     def _look_at_stale(self, text: str, use: Use, pair: tuple[Recipe, Recipe, Rules]) -> None:
         """Note a made file that a target is only made after, not because of."""
         reader, writer, rules = pair
-        wanted = [text, *writer.targets]
-        if rules.needs(reader.targets, wanted, order_only=False):
+        wanted = [text, *writer.possible]
+        if rules.needs(reader.possible, wanted, order_only=False):
             return
-        if rules.runs_always(reader.targets) or not self._writes(self.recipes.recipes[use.recipe]):
+        if rules.runs_always(reader.possible) or not self._writes(self.recipes.recipes[use.recipe]):
             return
         self.add(MISSING_INPUT, text, reader, writer, use, NONE)
 
@@ -234,9 +234,9 @@ class Faults:
         if rules is None or not recipe.targets or not self.is_below(text, rules):
             return False
         wanted = [text, *beside]
-        if text in rules.makefiles or rules.needs(recipe.targets, wanted, order_only=False):
+        if text in rules.makefiles or rules.needs(recipe.possible, wanted, order_only=False):
             return False
-        return not rules.runs_always(recipe.targets)
+        return not rules.runs_always(recipe.possible)
 
     def _writes(self, recipe: Recipe) -> bool:
         """Whether a command wrote a file: nothing that one reads which only prints is an input."""

@@ -65,6 +65,7 @@ class Writers:
         """
         self._recipes, self._rules, self._text = recipes, rules, text
         self._more = targets or {}
+        self._targets: dict[int, frozenset[str]] = {}
         self.first: dict[int, Use] = {}
         for use in uses:
             self.first.setdefault(use.recipe, use)
@@ -76,7 +77,10 @@ class Writers:
 
     def targets(self, number: int) -> frozenset[str]:
         """Return what a recipe is for."""
-        return self._recipes.recipes[number].targets or self._more.get(number, frozenset())
+        if number not in self._targets:  # kept, for sets are compared by identity
+            own = self._recipes.recipes[number].possible
+            self._targets[number] = own or self._more.get(number, frozenset())
+        return self._targets[number]
 
     def _prepare(self) -> None:
         """Find where writers meet others: seldom needed, as most files have one writer."""

@@ -68,6 +68,12 @@ class Recipe:
     shown: frozenset[str] = frozenset()
     uses: dict[int, int] = field(default_factory=dict)
 
+    @property
+    def possible(self) -> frozenset[str]:
+        """Return all that it may be for; empty when its targets are not known."""
+        is_more = self.targets and not self.shown <= self.targets
+        return self.targets | self.shown if is_more else self.targets
+
 
 class Recipes:
     """The recipes of one image."""

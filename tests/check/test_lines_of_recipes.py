@@ -92,3 +92,12 @@ def test_a_line_that_only_prints_has_no_inputs(tmp_path: Path, line: str) -> Non
     result = found(trace(tmp_path, "make", {"Makefile": rules, **H}))
     assert list(result.faults) == []
     assert result.n_known == result.n_recipes == 2
+
+
+@pytest.mark.parametrize("command", ["make", "make -j2"])
+def test_a_line_that_two_rules_have_may_be_of_either(tmp_path: Path, command: str) -> None:
+    """lz4's: the target that it writes is not the one that it runs for."""
+    rules = "all: p-release\np p-release:\n\t$(MAKE) -C s $@\n\tcp s/p .\n.PHONY: p-release\n"
+    sources = {"Makefile": rules, "s/Makefile": "p p-release: in\n\tcp in p\n", "s/in": ""}
+    trace(tmp_path, command, sources)
+    assert keys(tmp_path) == []
