@@ -106,6 +106,10 @@ class Rules:
         """Return the path of a name, with all links resolved."""
         return absolute(str(self.directory), name)
 
+    def at(self, name: str) -> str:
+        """Return where the rule of a name is in `by_path`; without a rule, its path."""
+        return self._places.get(name) or self.path(name)
+
     @cached_property
     def _places(self) -> Mapping[str, str]:
         """Names -> paths whose last part may be a link, as each link may have a rule."""
@@ -297,10 +301,7 @@ class Rules:
                 continue
             found.add(path)
             if (rule := self.by_path.get(path)) is not None:
-                todo += (
-                    self._places.get(name) or self.path(name)
-                    for name in (*rule.needs, *rule.also, *rule.order_only)
-                )
+                todo += map(self.at, (*rule.needs, *rule.also, *rule.order_only))
         return frozenset(found)
 
     def runs_always(self, targets: Iterable[str]) -> bool:

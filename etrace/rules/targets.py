@@ -256,10 +256,15 @@ TABLES = (*stored.TABLES, *group_names("targets"))
 MOST_OF_BUILD, LEAST_SECONDS = 0.02, 0.5
 
 
+NOT_CAPTURED = "no mark shows that you captured this build on this machine"
+
+
 def _asked(work: Work, recipes: Recipes) -> Asked:
     """Return the rules of a build that this user captured here; of another one nothing runs."""
-    if not work.is_reading_rules or not recipes.makes or not is_captured(work.image):
+    if not work.is_reading_rules:
         return Asked()
+    if not is_captured(work.image):
+        return Asked(unknown=dict.fromkeys(recipes.makes, NOT_CAPTURED))
     table = work.image["executions"]
     ends = (start + own for start, own in zip(table["start_ns"], table["elapsed_ns"], strict=True))
     seconds = max(LEAST_SECONDS, MOST_OF_BUILD * max(ends, default=0) / NS)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An image -> which children of make are lines of one recipe, and which recipes wait for which.
 
-Make and ninja are asked as `etrace check` asks them (etrace/rules/declared.py), by the same rules:
-for a build that this user captured on this machine, in the sandbox. Where they may not be asked, or
-do not answer, nothing is known, and the critical path is a lower bound.
+The rules are those in the image (etrace/rules/stored.py). Where it has none, nothing is known, and
+the critical path is a lower bound.
 
 A child of make is a line of the rule whose target it wrote, else the next line of a recipe whose
 line before it has just ended. Else it begins the recipe that make would begin next among those that
@@ -22,10 +21,10 @@ from dataclasses import dataclass, field
 from libetrace.image.file import Image
 
 from etrace.compilers.regular_file import read_regular
-from etrace.errors import EtraceError
 from etrace.query.files import BITS, WRITE
 from etrace.query.rows.records import Records
-from etrace.rules.declared import ask
+from etrace.rules import stored
+from etrace.rules.declared import Asked
 from etrace.rules.goals import BUILDERS, MAX_LOG_BYTES, SLACK_NS, find_goals
 from etrace.rules.goals import NAME as LOG_NAME
 from etrace.rules.line_texts import (
@@ -41,15 +40,14 @@ from etrace.rules.rule import Rule, Rules
 from etrace.spec.database import ACCESS, NONE
 from etrace.timing.processes import most_at_once
 
-#: asking a make takes about 0.1 s: of builds with more of them nothing is asked
-MAX_MAKES = 100
+NOT_READ = "its rules were not read: cas pp --targets"
 #: make starts the next line when it sees the end of one
 LATE_NS = 100_000_000
 #: recipes with equal lines that are compared with a command by the names of their targets, and
 #: commands that ended just before another one; recipes that may go on; rules without a recipe that
 #: need each other
 N_ALIKE, N_OPEN, N_DEEP = 64, 256, 64
-WAIT, SERIAL, ONE_SHELL = ".WAIT", ".NOTPARALLEL", ".ONESHELL"
+SERIAL, ONE_SHELL = ".NOTPARALLEL", ".ONESHELL"
 JOINED = "\n"
 _LOG_HEAD = re.compile(rb"# ninja log v(\d{1,4})\n")
 #: of the log, since which ninja runs what is on the longest way first
@@ -98,15 +96,7 @@ class Child:
 def find_recipe_order(image: Image) -> RecipeOrder:
     """Return what the rules of a build say, where they may be asked for."""
     finder = _Finder(image)
-    makes = finder.recipes.makes
-    if not makes:
-        return finder.order
-    if len(makes) > MAX_MAKES:
-        return finder.unknown(f"it ran {len(makes):,} makes, more than are asked")
-    try:
-        asked = ask(finder.recipes)
-    except EtraceError as error:
-        return finder.unknown(error.message)
+    asked = stored.read(image) if stored.are_known(image) else Asked()
     return finder.known(asked.rules, asked.unknown)
 
 
@@ -121,17 +111,12 @@ class _Finder:
             self._of_make[each.make].append(each)
         self.order.functions.update(self._functions())
 
-    def unknown(self, why: str) -> RecipeOrder:
-        """Say that no rules are known."""
-        self.order.unknown = dict.fromkeys(self._with_an_order(), why)
-        return self.order
-
     def known(self, rules: Mapping[int, Rules], unknown: Mapping[int, str]) -> RecipeOrder:
         """Find the recipes of the children of makes whose rules are known."""
         written = self._written(rules)
         for make in self._with_an_order():
             if (own := rules.get(make)) is None:
-                self.order.unknown[make] = unknown.get(make, "it did not say")
+                self.order.unknown[make] = unknown.get(make, NOT_READ)
                 continue
             self.order.known.add(make)
             ran = [each for each in self._of_make[make] if each.row not in self.order.functions]
@@ -242,7 +227,7 @@ class Graph:
         serial = rules.rules.get(SERIAL)
         self._is_serial = serial is not None and serial.is_target and not serial.needs
         self._serial = frozenset(serial.needs) if serial is not None else frozenset[str]()
-        goal_paths = [path for path in map(rules.path, goals) if path in rules.by_path]
+        goal_paths = [path for path in map(rules.at, goals) if path in rules.by_path]
         roots = [*sorted(rules.makefiles & rules.by_path.keys()), *goal_paths]
         if rules.tool == NINJA or not goal_paths:
             roots += rules.by_path
@@ -303,13 +288,14 @@ class Graph:
 
     def _enter(self, path: str, barrier: int) -> _Entered:
         rule = self.rules.by_path[path]
-        targets = (path, *(each for each in map(self.rules.path, rule.also) if each != path))
+        targets = (path, *(each for each in map(self.rules.at, rule.also) if each != path))
         node = self._add(targets, barrier)
         for each in targets:
             self.of_path.setdefault(each, node)
         names = iter((*rule.needs, *rule.order_only))
         is_serial = self._is_serial or rule.name in self._serial
-        return _Entered(node, names, is_serial, barrier, len(self.needs[node]))
+        waits = frozenset(rule.waits)
+        return _Entered(node, names, waits, is_serial, barrier, len(self.needs[node]))
 
     def _walk(self, root: str, barrier: int) -> int:
         """Walk below a target that was not walked to; return its node."""
@@ -322,11 +308,11 @@ class Graph:
             if name is None:
                 self.walked.append(stack.pop().node)
                 continue
-            if (name == WAIT or at.is_serial) and len(needs) > at.n_waited:
+            if (name in at.waits or at.is_serial) and len(needs) > at.n_waited:
                 at.barrier = self._barrier(needs[at.n_waited :], at.barrier)
                 at.n_waited = len(needs)
-            path = self.rules.path(name)
-            if name == WAIT or path not in self.rules.by_path:
+            path = self.rules.at(name)
+            if path not in self.rules.by_path:
                 continue
             if path not in self.of_path:
                 stack.append(self._enter(path, at.barrier))
@@ -341,6 +327,7 @@ class _Entered:
 
     node: int
     names: Iterator[str]
+    waits: frozenset[str]
     is_serial: bool
     barrier: int
     n_waited: int
