@@ -29,7 +29,10 @@ PHASES = {
         "match command lines with the patterns of .bas_config (n)",
     ),
     "graph": (("--graph",), "store the dependency graph: uses of files in order of time"),
-    "targets": (("--targets",), "find the target of make or ninja that commands ran for"),
+    "targets": (
+        ("--targets",),
+        "read what makefiles and build.ninja declare, and find for which target each command ran",
+    ),
 }
 
 
@@ -48,6 +51,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confirm-inputs", action="store_true",
         help="also confirm the input files of each compilation with a plugin of gcc",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-rules", dest="is_reading_rules", action="store_false",
+        help="do not read makefiles and build.ninja; they are read only for builds that you "
+        "captured on this machine",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-shell", dest="is_shell_allowed", action="store_false",
+        help="read no makefiles that use $(shell); its commands run in a sandbox",
     )  # fmt: skip
     parser.add_argument(
         "--list-unread", action="store_true",
@@ -107,7 +119,9 @@ def update(args: argparse.Namespace, image: Image) -> list[Result]:
     with progress(is_wanted=not args.quiet, patience_seconds=0) as show:
         postprocess(
             image, config, chosen,
-            jobs=_jobs(args), force=args.force, is_asking=args.is_asking, progress=show,
+            jobs=_jobs(args), force=args.force, is_asking=args.is_asking,
+            is_reading_rules=args.is_reading_rules, is_shell_allowed=args.is_shell_allowed,
+            progress=show,
             say=teller(args), report=results.append,
         )  # fmt: skip
     return results
