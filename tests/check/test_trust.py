@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from backends import need_root
-from traced_builds import BIN, found, keys, trace
+from traced_builds import BIN, forget_rules, found, keys, trace
 
 from etrace.errors import EtraceError
 from etrace.rules import make_database
@@ -34,7 +34,7 @@ def build(tree: Path, command: str = "make") -> Path:
 def test_a_build_of_somebody_else_makes_nobody_run_make(
     tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tree = build(tmp_path / "tree")
+    tree = forget_rules(build(tmp_path / "tree"))
     shutil.rmtree(state)
     monkeypatch.setattr(sandbox, "SANDBOX", tmp_path / "none")
     with pytest.raises(EtraceError, match="no mark shows that you captured this build") as caught:
@@ -44,7 +44,7 @@ def test_a_build_of_somebody_else_makes_nobody_run_make(
 
 
 def test_who_trusts_it_says_so(tmp_path: Path, state: Path) -> None:
-    tree = build(tmp_path / "tree")
+    tree = forget_rules(build(tmp_path / "tree"))
     assert keys(tree) == ["missing-input b.h a.o"]
     shutil.rmtree(state)
     words: list[str | Path] = [BIN / "etrace", "check", tree]
@@ -146,7 +146,7 @@ def test_what_a_name_leads_to_decides(tmp_path: Path, target: str, why: str) -> 
 @pytest.mark.root
 def test_root_does_not_read_makefiles_of_others(tmp_path: Path) -> None:
     need_root()
-    tree = build(tmp_path / "tree")
+    tree = forget_rules(build(tmp_path / "tree"))
     os.chown(tree / "Makefile", 12345, 12345)
     ((_, why),) = found(tree).unknown
     assert why.startswith("Makefile is not read: root's make reads only plain files")
@@ -162,13 +162,13 @@ def test_root_does_not_read_the_rules_of_ninja_of_others(tmp_path: Path) -> None
     sources = {"build.ninja": rules, "more.ninja": "", "a.c": "", "b.h": ""}
     tree = trace(tmp_path / "tree", "ninja", sources)
     assert keys(tree) == ["missing-input b.h a.o"]
-    os.chown(tree / "more.ninja", 12345, 12345)
+    os.chown(forget_rules(tree) / "more.ninja", 12345, 12345)
     ((_, why),) = found(tree).unknown
     assert "root does not read it" in why
 
 
 def test_forged_messages_of_make_change_no_judgement(tmp_path: Path) -> None:
-    tree = build(tmp_path / "tree")
+    tree = forget_rules(build(tmp_path / "tree"))
     forged = (
         "$(warning *** Error 127)\n$(info make: *** [x] Error 127)\n"
         "$(info # Make data base, printed on x)\n"
@@ -181,7 +181,7 @@ def test_forged_messages_of_make_change_no_judgement(tmp_path: Path) -> None:
 
 
 def test_long_lines_of_make_cost_no_more_than_their_length(tmp_path: Path) -> None:
-    tree = build(tmp_path / "tree")
+    tree = forget_rules(build(tmp_path / "tree"))
     stars, marks = "*** " * 40_000, "(a) " * 200
     (tree / "Makefile").write_text(
         f"$(warning {stars})\n$(info Reading makefile 'x' {marks})\n" + RECIPES

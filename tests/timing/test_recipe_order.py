@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from traced_builds import trace
 
+from etrace.cli.main import cas
 from etrace.nfsdb.store import open_database
 from etrace.rules import ninja_rules
 from etrace.rules.rule import Rule, Rules
@@ -93,8 +94,9 @@ def test_a_build_of_somebody_else_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = trace(tmp_path / "tree", "make", {"Makefile": f"x:\n{LINES}"})
-    monkeypatch.setattr("etrace.rules.declared.is_captured", lambda _: False)
-    monkeypatch.setattr("etrace.rules.declared.run", lambda *_, **__: pytest.fail("make was run"))
+    monkeypatch.setattr("etrace.sandbox.run.run", lambda *_, **__: pytest.fail("make was run"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # as somebody who did not
+    assert cas(["pp", "--force", "--targets", "-q", "--db", str(tree)]) == 0
     image = open_database(tree)
     order = find_recipe_order(image)
     simulation = Simulation(image, order)
