@@ -38,8 +38,7 @@ def trace(
 
 def forget_rules(tree: Path) -> Path:
     """Make the database of a tree without rules: `etrace check` asks for them now."""
-    words = [BIN / "cas", "pp", "--no-rules"]
-    subprocess.run(words, cwd=tree, check=True, capture_output=True)
+    subprocess.run([BIN / "cas", "pp", "--no-rules"], cwd=tree, check=True, capture_output=True)
     return tree
 
 
