@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
 from libetrace.image.file import Image
 
 from etrace.export import replayed_files
+from etrace.export.goals import find_goals
 from etrace.export.makefile import quote, set_breaks
 from etrace.export.replay import Replay, replay
 from etrace.nfsdb.environment import of_processes
@@ -79,7 +80,9 @@ def _flat(text: str) -> str:
     return text.replace("\n", " ").replace("\r", " ")
 
 
-def _lines(records: Records, environments: Environments, found: Replay) -> Iterator[str]:
+def _lines(
+    records: Records, environments: Environments, found: Replay, goals: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
     yield "# The commands of a traced build. See docs/exports.md."
     if not environments.are_known:
         yield "# Commands get the environment of ninja: etrace run --env would have kept theirs."
@@ -121,12 +124,16 @@ def _lines(records: Records, environments: Environments, found: Replay) -> Itera
         yield f"  cmd = {set_breaks(command)}{command}"
         yield from replayed_files.lines(written)
         yield _flat(f"  what = {last} {sorted(build.outputs)[0]}").replace("$", "$$")
+    if goals:
+        yield "\n# phony targets of make"
+    for name, files in goals.items():
+        yield f"build {escape_path(name)}: phony {' '.join(map(escape_path, files))}"
 
 
 def write(stream: BinaryIO, image: Image) -> tuple[Replay, bool]:
     """Write a build.ninja; return what it does, and whether commands have their environment."""
     records, environments = Records(image), Environments(image)
     found = replay(image)
-    for line in _lines(records, environments, found):
+    for line in _lines(records, environments, found, find_goals(image, found.builds)):
         stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
     return found, environments.are_known

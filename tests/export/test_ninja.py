@@ -357,5 +357,23 @@ def test_inputs_opened_by_names_that_are_gone_are_inputs(
         assert str(path) in build.script.read_text()
 
 
+def test_phony_targets_of_make_are_targets_of_ninja(traced: Callable[[str], Traced]) -> None:
+    rules = {
+        "Makefile": "all: b sub\nb: a\n\tcat a > b\nsub:\n\t$(MAKE) -C s\n"
+        "install: b\n\tcp b c\n.PHONY: all sub install none\nnone:\n",
+        "s/Makefile": "all: y\ny: x\n\tcat x > y\n.PHONY: all\n",
+    }
+    texts = "".join(f"cat > {name} <<'E'\n{text}E\n" for name, text in rules.items())
+    build = traced(f"mkdir s; echo > a; echo > s/x\n{texts}make all; make install")
+    made = {"all": "b s/y", "install": "b c", "sub": "s/y"}
+    for goal, names in made.items():
+        for name in ("b", "c", "s/y"):
+            (build.tree / name).unlink(missing_ok=True)
+        build.ninja(goal)
+        there = [name for name in ("b", "c", "s/y") if (build.tree / name).exists()]
+        assert " ".join(there) == names
+    assert "build none:" not in build.script.read_text()
+
+
 def in_make(lines: str) -> str:
     return "".join(f"\t{line}\n" for line in lines.replace("$", "$$").splitlines())

@@ -33,6 +33,12 @@ class Targets:
         target = self._of[row] if self.are_known else NONE
         return [] if target == NONE else self._names(target)
 
+    def all_names(self, row: int) -> Iterator[bytes]:
+        """Yield the names of the targets that a row of `executions` is for, outer ones too."""
+        if self.are_known:
+            for target in self._chain(row):
+                yield from self._names(target)
+
     def _read_names(self, target: int) -> list[bytes]:
         strings = self._image["target_names"]["string"]
         span = self._image[TABLE].span("names.start", target)
