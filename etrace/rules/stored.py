@@ -31,7 +31,7 @@ class Writer:
     """Makes the tables; `number` gives the row of a string."""
 
     def __init__(self, number: Callable[[bytes], int]) -> None:
-        self._number = number
+        self._number, self._numbers = number, dict[str, int]()
         self._runs = array("I"), array("i"), array("i")
         self._sets = (
             bytearray(), array("I"), bytearray(), array("i"), array("Q", [0]), array("Q", [0]),
@@ -63,7 +63,10 @@ class Writer:
         return [product(name, *each) for name, each in zip(TABLES, columns, strict=True)]
 
     def _string(self, text: str) -> int:
-        return self._number(os.fsencode(text))
+        number = self._numbers.get(text)
+        if number is None:
+            number = self._numbers[text] = self._number(os.fsencode(text))
+        return number
 
     def _optional(self, text: str) -> int:
         return self._string(text) if text else NONE
