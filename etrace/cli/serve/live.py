@@ -70,7 +70,7 @@ class Live:
         folder = Path(self._folder.name)
         await asyncio.to_thread(self._copy, folder / TRACE)
         if self._has_commands and await _cas(folder, "parse", TRACE):
-            await _cas(folder, "pp", "-q")
+            await _cas(folder, "pp", "-q", *["--no-rules"] * is_running)
             self._image = open_database(folder)
         self.is_running = is_running
         self._made_at = time.monotonic()
