@@ -12,17 +12,18 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os.path import normpath
 from pathlib import Path
 
 from etrace.check.faults import Faults
 from etrace.check.kinds import MISSING_DIRECTORY
+from etrace.check.project import above
 from etrace.check.writers import Writers
 from etrace.query.files import READ, WRITE
-from etrace.rules.lines import VARIABLE
-from etrace.rules.recipes import NINJA, Recipe, Use
-from etrace.rules.rule import Rules
+from etrace.rules.line_texts import literal_of
+from etrace.rules.recipes import Recipe, Use
+from etrace.rules.rule import NINJA, Rules
 from etrace.spec.database import NONE
 
 #: what may make a directory where it is not there yet, in a line that a shell ran
@@ -54,9 +55,9 @@ def look(faults: Faults) -> None:
     makers: dict[str, _Makers] = {}
     sure = {folder for folder, own in made.items() if any(each.is_sure for each in own)}
     for path, uses in recipes.uses.items():
-        folder = _above(recipes.records.path(path))
+        folder = above(recipes.records.path(path))
         while folder not in made and len(folder) > 1:
-            folder = _above(folder)
+            folder = above(folder)
         if folder not in made or not Path(folder).is_dir():
             continue
         if folder not in sure and foreign.have(folder):
@@ -112,15 +113,11 @@ def _look_at(faults: Faults, folder: str, use: Use, makers: _Makers) -> None:
             return
         if not faults.is_asked_for(targets & {folder} or targets, other.make, rules):
             return
-        last = reader, Recipe(other.make, other.outer, other.start_ns, other.row, targets), maker
+        last = reader, replace(other, targets=targets), maker
     if last is not None:
         reader, other, maker = last
         if not _may_make_itself(faults, use, reader, maker):
             faults.add(MISSING_DIRECTORY, folder, reader, other, use, maker.row)
-
-
-def _above(path: str) -> str:
-    return path.rpartition("/")[0]
 
 
 def _waits(folder: str, reader: Recipe, targets: frozenset[str], rules: Rules) -> bool:
@@ -138,7 +135,7 @@ def _may_make_itself(faults: Faults, use: Use, reader: Recipe, maker: Made) -> b
         rule = rules.by_path.get(target)
         lines = [] if rule is None else rule.recipe
         # what a variable alone stands for is not known
-        if any(_MAY_MAKE.search(line) or not _literal(line) for line in lines):
+        if any(_MAY_MAKE.search(line) or not literal_of(line) for line in lines):
             return True
     row = use.execution
     while row != NONE and recipes.of_row[row] == use.recipe:
@@ -167,10 +164,6 @@ def _script(faults: Faults, row: int) -> Iterator[tuple[int, str]]:
         yield int(faults.recipes.image["executions"]["binary"][row]), words[1]
 
 
-def _literal(line: str) -> str:
-    return re.sub(r"[\s@+-]", "", VARIABLE.sub("", line))
-
-
 class _Candidates:
     """The targets that a command can be a line of."""
 
@@ -181,9 +174,8 @@ class _Candidates:
 
     def of(self, maker: Made, rules: Rules) -> frozenset[str]:
         """Return the targets that a maker of a directory may be for; none when none is known."""
-        rule = rules.by_path.get(maker.path)
-        is_target = rule is not None and rule.is_target and rule.has_recipe
-        own = maker.path if is_target else ""
+        is_made = rules.is_target(maker.path) and rules.by_path[maker.path].has_recipe
+        own = maker.path if is_made else ""
         recipes = self._faults.recipes
         text = recipes.command(recipes.recipes[maker.recipe])
         key = id(rules), text, own
@@ -218,7 +210,7 @@ def _made(faults: Faults) -> Iterator[Made]:
                 yield Made(path, row, recipes.of_row[row], start, is_sure)
                 if not with_parents:
                     break
-                path = _above(path)
+                path = above(path)
 
 
 def _rules_of(faults: Faults, row: int) -> Rules:
@@ -256,7 +248,7 @@ def _folders_of_before(faults: Faults) -> _Folders:
         if any(use.access & WRITE for use in uses):
             written.add(text)
         elif any(use.access & READ for use in uses):
-            found.add(_above(text))
+            found.add(above(text))
     return _Folders(found, written)
 
 

@@ -18,6 +18,7 @@ from etrace.check.faults import Faults
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import is_of_system
 from etrace.rules.dependency_files import data_of_file
+from etrace.rules.line_texts import is_shell
 from etrace.rules.recipes import Use
 from etrace.spec.database import NONE
 from etrace.spec.suffixes import kind_of
@@ -29,25 +30,10 @@ MAX_CHARACTERS = 1 << 20
 #: least status of a shell that did not find a file (dash: 2) or a program (127)
 N_OF_SHELL = 2
 #: programs that fail without being wrong, or where a file need not be there
-_MAY_FAIL = frozenset(
-    [
-        "rm",
-        "rmdir",
-        "unlink",
-        "test",
-        "[",
-        "mkdir",
-        "cmp",
-        "diff",
-        "grep",
-        "egrep",
-        "fgrep",
-        "which",
-        "ls",
-        "ln",
-        "find",
-    ]
-)
+_MAY_FAIL = frozenset((
+    "rm", "rmdir", "unlink", "test", "[", "mkdir", "cmp", "diff", "grep", "egrep", "fgrep",
+    "which", "ls", "ln", "find",
+))  # fmt: skip
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _BETWEEN_WORDS = re.compile(r"[\s'\"=;,()&|<>`:]+")
 _FOLDER = re.compile(r"-(?:I|L|iquote|isystem|idirafter)(.*)", re.DOTALL)
@@ -61,7 +47,7 @@ def look(faults: Faults) -> None:
         return
     status = recipes.image["executions"]["status"]
     failed = [row for row, code in enumerate(status.tolist()) if code > 0]
-    programs = {row for row in failed if not _is_shell(recipes.records.argv(row))}
+    programs = {row for row in failed if not is_shell(recipes.records.argv(row))}
     has_program = {recipes.of_row[row] for row in programs}
     includes: dict[str, list[str]] = {}
     for row in failed:
@@ -87,10 +73,6 @@ def look(faults: Faults) -> None:
         for text, by in sought.items():
             if by.begin_ns > began and text not in recipes.recipes[number].targets:
                 faults.look_at_early(text, use, by)
-
-
-def _is_shell(words: Sequence[str]) -> bool:
-    return bool(words) and words[0].endswith("sh")
 
 
 def _written(faults: Faults) -> Mapping[str, Use]:

@@ -7,7 +7,6 @@ no prerequisite, order-only ones included, no sequence of recipes, none of the m
 
 from __future__ import annotations
 
-import os
 import re
 from bisect import bisect_left
 from collections import defaultdict
@@ -35,18 +34,15 @@ from etrace.check.writers import Writers
 from etrace.export.ninja import escape_path
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import USUAL, FileKind
-from etrace.rules.goals import MAKE, find_goals
-from etrace.rules.recipes import NINJA, Recipe, Recipes, Use
-from etrace.rules.rule import Rules, absolute
+from etrace.rules.recipes import Recipe, Recipes, Use
+from etrace.rules.rule import NINJA, Rules, absolute
 from etrace.spec.database import NONE
 
 SYMMETRIC = (TWO_WRITERS, SHARED_TEMPORARY)
 ORDERS = (MISSING_ORDER, MISSING_DIRECTORY)
 _NOT_OF_NINJA = re.compile(r"[|\r\n]")
 PAIR = 2
-#: what make reads without -f, the first that is there
-MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-OTHERWISE = (NETWORK, HOME, TIME_OR_RANDOM, NEVER_READ, UNDECLARED_OUTPUT, MISSING_DIRECTORY)
+WITHOUT_REMEDY = (NETWORK, HOME, TIME_OR_RANDOM)
 
 
 class Faults:
@@ -159,13 +155,12 @@ class Faults:
     def is_target(self, text: str, writer: Use) -> bool:
         """Whether the make that a file was written in has it as a target."""
         rules = self.rules.get(self.recipes.recipes[writer.recipe].make)
-        rule = None if rules is None else rules.by_path.get(text)
-        return rule is not None and rule.is_target
+        return rules is not None and rules.is_target(text)
 
     def _makes_itself(self, text: str, number: int) -> bool:
         """Whether a recipe runs a make that makes the file, or of which that is not known."""
         for row in self._makes_below.get(number, ()):
-            if row in self.recipes.makes_with_recipes and row not in self.rules:
+            if row in self.recipes.of_make and row not in self.rules:
                 return True
             if self._directory(row) in self._made_in(text):
                 return True
@@ -176,8 +171,7 @@ class Faults:
         if text not in self._folders_of:
             self._folders_of[text] = frozenset(
                 str(rules.directory) for rules in self.rules.values()
-                if (rule := rules.by_path.get(text)) is not None
-                and rule.is_target and rule.has_recipe
+                if rules.is_target(text) and rules.by_path[text].has_recipe
             )  # fmt: skip
         return self._folders_of[text]
 
@@ -332,8 +326,7 @@ class Faults:
         """Return the paths of the goals of a make; none when they are not known."""
         if rules.tool == NINJA:
             return frozenset()
-        names = [*map(os.fsdecode, find_goals(MAKE, self.recipes.argv(make)))]
-        return frozenset(map(rules.path, names or filter(None, [rules.default_goal])))
+        return frozenset(map(rules.path, self.recipes.goals(make, rules)))
 
     # ---- faults ----
 
@@ -361,28 +354,11 @@ class Faults:
         fixed = [_first(reader, named)] if name in SYMMETRIC else targets
         is_input = name not in (*SYMMETRIC, MISSING_DIRECTORY)
         is_input = is_input and not rules.needs(reader.targets, [text], order_only=False)
-        remedy = self._remedy(name, (fixed, targets, made_for), needed, rules, is_input=is_input)
-        first = (rules.path(each) for each in MAKEFILES)
-        named_so = [each for each in first if each in rules.makefiles] + sorted(rules.makefiles)
-        makefile = rules.makefile or next(iter(named_so), "")
+        remedy = _remedy(name, (fixed, targets, made_for[:1]), needed, rules, is_input=is_input)
         return Fault(
-            name, text, str(rules.directory), makefile, tuple(targets), made_for, use.execution,
-            by, remedy,
+            name, text, str(rules.directory), rules.makefile, tuple(targets), made_for,
+            use.execution, by, remedy,
         )  # fmt: skip
-
-    @staticmethod
-    def _remedy(
-        name: str, lists: Sequence[Sequence[str]], needed: str, rules: Rules, *, is_input: bool
-    ) -> str:
-        """Return the line that repairs a fault; empty when no line can have one of the names."""
-        if rules.tool == NINJA and any(map(_NOT_OF_NINJA.search, chain(*lists, [needed]))):
-            return ""
-        fixed, targets, made_for, (need,) = (
-            [_written(each, rules.tool) for each in own] for own in (*lists, [needed])
-        )
-        if name in OTHERWISE:
-            return _other_remedy(name, made_for, need, targets, rules)
-        return _remedy(fixed, need, rules, is_input=is_input)
 
 
 def _apart(text: str, targets: Set[str], rules: Rules) -> tuple[str, str] | None:
@@ -410,28 +386,27 @@ def _written(name: str, tool: str) -> str:
     return re.sub(r"([ \t#:%])", r"\\\1", name).replace("$", "$$")
 
 
-def _remedy(targets: Iterable[str], needed: str, rules: Rules, *, is_input: bool) -> str:
-    """Return the line that repairs a fault, as the makefile has it."""
-    if rules.tool != NINJA:
-        return f"{' '.join(targets)}: {needed}"
-    # of what a dependency file names, only the order is missing
-    return f"build {' '.join(targets)}: ... {'|' if is_input else '||'} {needed}"
-
-
-def _other_remedy(
-    name: str, made_for: Sequence[str], needed: str, targets: Sequence[str], rules: Rules
+def _remedy(
+    name: str, lists: Sequence[Sequence[str]], needed: str, rules: Rules, *, is_input: bool
 ) -> str:
-    """Return an order, an output, or what can go; empty when no line repairs it."""
-    if name == NEVER_READ:
-        return f"{' '.join(targets)}: {needed}"
-    if name == UNDECLARED_OUTPUT:
-        is_ninja = rules.tool == NINJA
-        return f"build {made_for[0]} | {needed}: ..." if is_ninja else f"{needed}: {made_for[0]} ;"
-    if name == MISSING_DIRECTORY:
-        is_ninja = rules.tool == NINJA
-        first = "build " if is_ninja else ""
-        return f"{first}{' '.join(targets)}: {'... ||' if is_ninja else '|'} {needed}"
-    return ""
+    """Return the line that repairs a fault; empty when none does, or none can have the names."""
+    is_ninja = rules.tool == NINJA
+    if name in WITHOUT_REMEDY or (
+        is_ninja and any(map(_NOT_OF_NINJA.search, chain(*lists, [needed])))
+    ):
+        return ""
+    fixed, targets, made_for, need = (
+        " ".join(_written(each, rules.tool) for each in own) for own in (*lists, [needed])
+    )
+    #: of make, of ninja
+    lines = {
+        NEVER_READ: [f"{targets}: {need}"] * 2,
+        UNDECLARED_OUTPUT: [f"{need}: {made_for} ;", f"build {made_for} | {need}: ..."],
+        MISSING_DIRECTORY: [f"{targets}: | {need}", f"build {targets}: ... || {need}"],
+    }
+    # of what a dependency file names, only the order is missing
+    otherwise = [f"{fixed}: {need}", f"build {fixed}: ... {'|' if is_input else '||'} {need}"]
+    return lines.get(name, otherwise)[is_ninja]
 
 
 def _first(recipe: Recipe, named: Mapping[str, str]) -> str:

@@ -16,6 +16,8 @@ from etrace.errors import EtraceError
 from etrace.query.files import WRITE
 from etrace.query.rows.records import Records
 from etrace.rules import declared, stored
+from etrace.rules.attribution import find_targets
+from etrace.rules.learned import find_learned
 from etrace.rules.recipes import Recipe, Recipes
 
 
@@ -43,18 +45,18 @@ def check(
 ) -> Result:
     """Return the faults of a build. EtraceError without make, or when nobody may ask it."""
     recipes = Recipes(Records(image))
-    if not recipes.makes:
+    if not recipes.of_make:
         raise EtraceError(
             "the build ran no make or ninja that ran a command",
             "trace the build from scratch, by make or ninja",
         )
     asked = stored.read(image) if stored.are_known(image) else declared.Asked()
-    rows = [row for row in recipes.makes if row not in asked.rules]
+    rows = [row for row in recipes.of_make if row not in asked.rules]
     if rows:
         more = declared.ask(recipes, rows, runs_shell=runs_shell, is_trusted=is_trusted)
         asked = declared.Asked({**asked.rules, **more.rules}, more.unknown)
-    recipes.find_targets(asked.rules)
-    recipes.find_learned(asked.rules)
+    find_targets(recipes, asked.rules)
+    find_learned(recipes, asked.rules)
     faults = Faults(recipes, asked.rules)
     faults.look()
     failed.look(faults)
@@ -72,7 +74,7 @@ def check(
     why_not = Counter(asked.unknown.get(each.make, "") for each in missed).most_common(1)
     return Result(
         faults.found(),
-        Counter(map(recipes.tool, recipes.makes)),
+        Counter(map(recipes.tool, recipes.of_make)),
         len(recipes.recipes),
         sum(bool(each.targets) for each in recipes.recipes),
         len(writers),

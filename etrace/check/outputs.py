@@ -52,9 +52,8 @@ def _look_at_output(faults: Faults, text: str, uses: list[Use]) -> None:
     rules = faults.rules.get(writer.make)
     if rules is None or not writer.targets or not faults.is_below(text, rules):
         return
-    rule = rules.by_path.get(text)
     is_of_libtool = any(path.endswith(".lo") for path in writer.targets)
-    if (rule is not None and rule.is_target) or is_of_libtool:
+    if rules.is_target(text) or is_of_libtool:
         return
     for use in uses:
         if not use.access & READ or use.recipe == number or use.begin_ns < by.begin_ns:

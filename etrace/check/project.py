@@ -30,11 +30,11 @@ def folders_of_sources(rules: Rules, root: str) -> tuple[str, ...]:
     found = {folder for folder in _folders(rules) if not f"{folder}/".startswith(f"{root}/")}
     if not found:
         return ()
-    common, beside = commonpath(found), _above(root)
+    common, beside = commonpath(found), above(root)
     if _is_shared(common):
         return tuple(sorted(found))
     # sources and build in one folder, which has no others that are known
-    is_beside = _above(common) == beside and not _is_shared(beside)
+    is_beside = above(common) == beside and not _is_shared(beside)
     return (beside,) if is_beside else (common,)
 
 
@@ -43,7 +43,7 @@ def _folders(rules: Rules) -> Iterator[str]:
     seen = set[str]()
     names = (name for rule in rules.rules.values() for name in rule.needs)
     for path in (*rules.makefiles, *map(rules.path, names)):
-        folder = _above(path)
+        folder = above(path)
         if folder in seen or not isfile(path):  # noqa: PTH113  a text, for there are many
             continue
         seen.add(folder)
@@ -52,7 +52,8 @@ def _folders(rules: Rules) -> Iterator[str]:
             yield folder
 
 
-def _above(path: str) -> str:
+def above(path: str) -> str:
+    """Return the directory that a file is in."""
     return path.rpartition("/")[0] or "/"
 
 

@@ -32,8 +32,8 @@ from etrace.nfsdb.environment import of_processes
 from etrace.nfsdb.owned import check_owner, is_captured
 from etrace.query.files import BITS, READ, WRITE
 from etrace.rules import exported, generated, make_database, ninja_rules
-from etrace.rules.recipes import NINJA, Recipes
-from etrace.rules.rule import Rules
+from etrace.rules.recipes import Recipes
+from etrace.rules.rule import NINJA, Rules
 from etrace.sandbox import run as sandbox
 from etrace.sandbox.programs import UntrustedError, opened, trusted_path
 from etrace.sandbox.run import Allowed, Limits
@@ -236,7 +236,7 @@ def ask(
     check_owner(recipes.image, REFUSED)
     asked, makes = Asked(), _Makes(recipes, runs_shell=runs_shell, seconds=seconds)
     known: dict[tuple[object, ...], Rules | str] = {}
-    for row in recipes.makes if rows is None else rows:
+    for row in recipes.of_make if rows is None else rows:
         if makes.seconds_left() <= 0:
             asked.unknown[row] = TOO_LONG
             continue

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from etrace.rules.dependency_files import text_of_file
+from etrace.rules.line_texts import shell_command
 
 #: of a makefile
 MAX_BYTES = 64 << 20
@@ -111,8 +112,8 @@ def assigned(commands: Iterable[Sequence[str]]) -> dict[bytes, bytes] | None:
     """
     found: dict[bytes, bytes] = {}
     for argv in commands:
-        if len(argv) > 2 and argv[1] == "-c":
-            words = _words(argv[2])
+        if (command := shell_command(argv)) is not None:
+            words = _words(command)
         elif argv and Path(argv[0]).name == "env":
             words = list(argv)
         else:

@@ -60,14 +60,19 @@ class NinjaLog:
         return self.edges.get(self.hash_of(command), ())
 
 
+def log_version(text: bytes) -> int:
+    """Return the version of a log, 0 for another text."""
+    head = _HEAD.match(text)
+    return int(head[1]) if head else 0
+
+
 def read_log(text: bytes) -> NinjaLog | None:
     """Return the edges of a log; None when its version is not known, or it has too many outputs."""
-    head = _HEAD.match(text)
-    hash_of = HASHES.get(int(head[1])) if head else None
-    if head is None or hash_of is None:
+    hash_of = HASHES.get(log_version(text))
+    if hash_of is None:
         return None
     last: dict[bytes, tuple[int, int, int]] = {}
-    for line in _LINE.finditer(text, head.end()):
+    for line in _LINE.finditer(text):
         if len(line[3]) <= MAX_NAME_BYTES:
             last[line[3]] = int(line[4], 16), int(line[1]), int(line[2])
         if len(last) > MAX_OUTPUTS:

@@ -91,14 +91,15 @@ def read(text: str, directory: Path) -> Rules | None:
         found.setdefault(rule.name, []).append(rule)
     rules = {name: merged(own) for name, own in found.items()}
     listed = variables.get("MAKEFILE_LIST")
-    makefiles = names.split(listed.text.strip()) if listed else ()
+    listed_names = names.split(listed.text.strip()) if listed else ()
+    makefiles = [absolute(str(directory), name) for name in listed_names]
     default = variables.get(".DEFAULT_GOAL")
     serial = rules.get(".NOTPARALLEL")
     is_serial = serial is not None and serial.is_target and not (is_of_four and serial.needs)
     return Rules(
         directory, rules,
         is_serial or sum(bool(rule.waits) for rule in rules.values()) > MAX_WAITING,
-        frozenset(absolute(str(directory), name) for name in makefiles),
+        frozenset(makefiles), next(iter(makefiles), ""),
         roots=generated.roots(directory),
         default_goal=default.text.strip() if default else "",
     )  # fmt: skip

@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image -> its runs of make and ninja, their recipes, and for which targets these ran.
+"""An image -> its runs of make and ninja, and the recipes that these ran.
 
 A recipe is what one run of make ran for one target: the children of make, with all below them up
-to the next make; ninja counts as a make. It is for the targets that it wrote, or of ninja for those
-of the edge with its command. A command that can be a line of one rule only is for the target of
-that, phony or not. The lines of a recipe follow one another, and what a line wrote beside the
-targets, another line of the recipe reads. All other recipes are for targets that nobody knows, and
-nothing is said about them. A process that outlives its recipe, such as the server of sccache, works
-for others too: it and all below it belong to none.
+to the next make; ninja counts as a make. For which targets: attribution.py. A process that outlives
+its recipe, such as the server of sccache, works for others too: it and all below it belong to none.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple
 
 from libetrace.depend.execution_facts import find_thread_owners
@@ -27,16 +21,13 @@ from libetrace.depend.pipe_names import find_tokens
 
 from etrace.query.files import BITS, READ, WRITE
 from etrace.query.rows.records import Records
-from etrace.rules import learned
-from etrace.rules.goals import BUILDERS
-from etrace.rules.lines import Lines
-from etrace.rules.rule import Rules
+from etrace.rules import goals
+from etrace.rules.goals import BUILDERS, Builder
+from etrace.rules.line_texts import Lines, shell_command
+from etrace.rules.rule import MAKE, NINJA, Rules
 from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
+from etrace.spec.path_style import style_of
 
-MAKE, NINJA = "make", "ninja"
-#: `sh -c COMMAND`, or with other flags of a shell (.SHELLFLAGS)
-N_SHELL_WORDS = 3
-_RUNS = re.compile(r"-\w*c")
 #: of makes within makes
 MAX_LEVELS = 64
 #: a process may end so much later than what waits for it
@@ -61,8 +52,9 @@ class Recipe:
     #: recipe of the make that this make belongs to, NONE at the top
     outer: int
     start_ns: int
-    #: the child of make that it began with, a row of `executions`
+    #: the child of make that it began with, a row of `executions`, and the end of that process
     row: int
+    end_ns: int
     targets: frozenset[str] = frozenset()
     #: of which it can be a line, when that is known of the command alone; it is for one of them
     shown: frozenset[str] = frozenset()
@@ -93,25 +85,32 @@ class Recipes:
         #: number of the recipe of each execution, NONE for none
         self.of_row = [NONE] * len(self._upid)
         self._lines: dict[int, Lines] = {}
+        self._commands: dict[int, str] = {}
         self._place()
 
     # ---- processes ----
 
     @cached_property
-    def _make_programs(self) -> frozenset[int]:
-        paths = set(self._binary) - {NONE}
-        return frozenset(
-            path for path in paths if self.image.path_string(path).rpartition(b"/")[2] in BUILDERS
-        )
+    def _builders(self) -> Mapping[int, Builder]:
+        if style_of(self.image.attributes).is_windows:
+            return {}
+        names = {
+            path: self.image.path_string(path).rpartition(b"/")[2]
+            for path in set(self._binary) - {NONE}
+        }
+        return {path: BUILDERS[name] for path, name in names.items() if name in BUILDERS}
 
     def is_make(self, row: int) -> bool:
         """Whether an execution ran make or ninja."""
-        return self._binary[row] in self._make_programs
+        return self._binary[row] in self._builders
 
     def tool(self, row: int) -> str:
         """Return "make" or "ninja", of an execution of one of them."""
-        name = self.image.path_string(self._binary[row]).rpartition(b"/")[2]
-        return MAKE if name.endswith(b"make") else NINJA
+        return NINJA if self.builder(row) is goals.NINJA else MAKE
+
+    def builder(self, row: int) -> Builder:
+        """Return how the command line of a make or ninja is read."""
+        return self._builders[self._binary[row]]
 
     def above(self, row: int) -> int:
         """Return the execution that this one goes on from or that started it, NONE for none."""
@@ -137,8 +136,7 @@ class Recipes:
         """Whether a process goes on when the recipe that it began in has ended."""
         if recipe == NONE:
             return False
-        ends = self._end[self._upid[self.recipes[recipe].row]]
-        return self._end[self._upid[row]] > ends + LATE_NS
+        return self._end[self._upid[row]] > self.recipes[recipe].end_ns + LATE_NS
 
     def _new(self, row: int, make: int) -> int:
         outer = self.of_row[make]
@@ -146,18 +144,16 @@ class Recipes:
         if level > MAX_LEVELS:  # as at the top: no recipe around it is known
             outer, level = NONE, 1
         self._levels.append(level)
-        self.recipes.append(Recipe(make, outer, self._start[row], row))
+        self.recipes.append(Recipe(make, outer, self._start[row], row, self._end[self._upid[row]]))
         return len(self.recipes) - 1
 
     @cached_property
-    def makes(self) -> list[int]:
-        """Executions of make and ninja that ran recipes, in order of time."""
-        return list(dict.fromkeys(each.make for each in self.recipes))
-
-    @cached_property
-    def makes_with_recipes(self) -> frozenset[int]:
-        """The same as a set."""
-        return frozenset(self.makes)
+    def of_make(self) -> Mapping[int, Sequence[Recipe]]:
+        """Recipes by the execution of make or ninja that ran them, in order of time."""
+        found: dict[int, list[Recipe]] = defaultdict(list)
+        for each in self.recipes:
+            found[each.make].append(each)
+        return found
 
     # ---- files ----
 
@@ -228,14 +224,54 @@ class Recipes:
         """Whether a file was there when the trace was parsed."""
         return bool(self.records.file_kinds.temporaries.mode_of(path) & EXISTS)
 
-    # ---- targets ----
+    # ---- commands ----
 
-    def find_targets(self, rules: Mapping[int, Rules]) -> None:
-        """Find the targets of recipes by the rules of their makes."""
-        self._find_written(rules)
-        self._find_by_text(rules)
-        self._find_by_sequence(rules)
-        self._find_by_reader(rules)
+    @cached_property
+    def functions(self) -> frozenset[int]:
+        """Recipes that are `$(shell)`, by row: make itself read what they wrote.
+
+        Two that read what the other wrote share the pipe of a jobserver.
+        """
+        found = set[int]()
+        for make, own in self.of_make.items():
+            if self.tool(make) == MAKE:
+                upid = self._upid[make]
+                # what the process wrote before it was make, too
+                read_by = self._readers(row for row in (make - 1, make) if self._upid[row] == upid)
+                found.update(
+                    each.row for each in own
+                    if self._upid[each.row] not in read_by
+                    and upid in self._readers(self.process(each.row))
+                )  # fmt: skip
+        return frozenset(found)
+
+    def _readers(self, rows: Iterable[int]) -> set[int]:
+        """Return the processes that read what executions wrote into pipes."""
+        read_by, span = self.image["pipe_readers"]["execution"], self.image["executions"].span
+        return {self._upid[read_by[at]] for row in rows for at in span("readers.start", row)}
+
+    def process(self, row: int) -> range:
+        """Return the executions of a process from one of them on."""
+        end = row + 1
+        while end < len(self._upid) and self._upid[end] == self._upid[row]:
+            end += 1
+        return range(row, end)
+
+    def argv(self, row: int) -> list[bytes]:
+        """Return the arguments of an execution."""
+        return list(map(os.fsencode, self.records.argv(row)))
+
+    def words(self, recipe: Recipe) -> list[str]:
+        """Return the arguments of what make started; empty when nothing was run."""
+        after_copy = self.process(recipe.row)[1:2]
+        return self.records.argv(after_copy[0]) if after_copy else []
+
+    def command(self, recipe: Recipe) -> str:
+        """Return what the tool gave the shell, or started itself; empty when nothing was run."""
+        if recipe.row not in self._commands:
+            words = self.words(recipe)
+            self._commands[recipe.row] = shell_command(words) or " ".join(words)
+        return self._commands[recipe.row]
 
     def lines(self, rules: Rules) -> Lines:
         """Return the lines of the recipes of a make, which are read once."""
@@ -243,154 +279,10 @@ class Recipes:
             self._lines[id(rules)] = Lines(rules)
         return self._lines[id(rules)]
 
-    def command(self, recipe: Recipe) -> str:
-        """Return what the tool gave the shell, or started itself; empty when nothing was run."""
-        row = recipe.row + 1  # after the copy of make
-        if row >= len(self._upid) or self._upid[row] != self._upid[recipe.row]:
-            return ""
-        words = self.records.argv(row)
-        is_shell = len(words) >= N_SHELL_WORDS and words[0].endswith("sh")
-        return words[-1] if is_shell and _RUNS.fullmatch(words[-2]) else " ".join(words)
-
-    def _find_written(self, rules: Mapping[int, Rules]) -> None:
-        written: dict[int, set[str]] = defaultdict(set)
-        for path, uses in self.uses.items():
-            if not self.is_there(path):
-                continue
-            text = self.records.path(path)
-            for use in uses:
-                if use.access & WRITE:
-                    written[use.recipe].add(text)
-        for number, recipe in enumerate(self.recipes):
-            if (known := rules.get(recipe.make)) is None:
-                continue
-            if known.tool == NINJA and (own := known.by_command.get(self.command(recipe))):
-                recipe.targets = own
-                continue
-            recipe.targets = frozenset(
-                path for path in written[number]
-                if (rule := known.by_path.get(path)) is not None and rule.is_target
-            )  # fmt: skip
-
-    def _find_by_text(self, rules: Mapping[int, Rules]) -> None:
-        """Add the target of which a command can be a line, where it is a line of no other rule."""
-        for recipe in self.recipes:
-            known = rules.get(recipe.make)
-            if known is None or known.tool == NINJA or not (text := self.command(recipe)):
-                continue
-            shown = self.lines(known).shown(text)
-            if not shown:
-                continue
-            recipe.shown = shown
-            if len(shown) == 1 or _is_one_rule(known, shown):
-                recipe.targets |= shown
-
-    def _find_by_sequence(self, rules: Mapping[int, Rules]) -> None:
-        """Give a line the target of the line that ran before or after it, when nothing else ran.
-
-        make runs the next line of a recipe before anything else.
-        """
-        of_make: dict[int, list[int]] = defaultdict(list)
-        for number, recipe in enumerate(self.recipes):
-            of_make[recipe.make].append(number)
-        for make, numbers in of_make.items():
-            if (known := rules.get(make)) is None or known.tool == NINJA:
-                continue
-            numbers.sort(key=lambda number: self.recipes[number].start_ns)
-            places = dict[int, int]()
-            pairs = [*self._sequences(numbers)]
-            for own, other in reversed(pairs):
-                self._follow(own, other, places, self.lines(known), step=-1)
-            for other, own in pairs:
-                self._follow(own, other, places, self.lines(known), step=1)
-
-    def _sequences(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield two recipes of one make between which, and beside which, it ran nothing."""
-        ends = 0
-        for a, b in pairwise(numbers):
-            began = self.recipes[a].start_ns
-            is_alone, end = ends <= began, self._end[self._upid[self.recipes[a].row]]
-            ends = max(ends, end)
-            if is_alone and end <= self.recipes[b].start_ns:
-                yield a, b
-
-    def _follow(
-        self, own: int, other: int, places: dict[int, int], lines: Lines, *, step: int
-    ) -> None:
-        """Give a recipe without targets that of its neighbour, if it can be another line of it."""
-        recipe, known = self.recipes[own], self.recipes[other]
-        if recipe.targets or len(known.targets) != 1:
-            return
-        (target,) = known.targets
-        if other not in places:
-            at = lines.places(self.command(known), target)
-            if not at:
-                return
-            places[other] = at[0] if step < 0 else at[-1]
-        possible = [
-            at for at in lines.places(self.command(recipe), target)
-            if (at - places[other]) * step > 0
-        ]  # fmt: skip
-        if possible:
-            places[own] = max(possible) if step < 0 else min(possible)
-            recipe.targets = known.targets
-
-    def _find_by_reader(self, rules: Mapping[int, Rules]) -> None:
-        """Give a line that wrote no target that of the only reader of what it wrote.
-
-        A file that is gone at the end is temporary; where it is not, the line must be one of the
-        reader's recipe.
-        """
-        readers: dict[int, set[frozenset[str]]] = defaultdict(set)
-        for path, uses in self.uses.items():
-            is_there = self.is_there(path)
-            # of more than one reader's targets, none is taken
-            of_make: dict[int, set[frozenset[str]]] = defaultdict(set)
-            for use in uses:
-                other = self.recipes[use.recipe]
-                own = of_make[other.make]
-                if other.targets and use.access & READ and len(own) <= 1:
-                    own.add(other.targets)
-            for writer in uses:
-                recipe = self.recipes[writer.recipe]
-                if not writer.access & WRITE or recipe.targets:
-                    continue
-                known = rules.get(recipe.make)
-                readers[writer.recipe] |= {
-                    targets for targets in of_make[recipe.make]
-                    if not is_there or (known and self._is_line(recipe, targets, known))
-                }  # fmt: skip
-        for number, targets in readers.items():
-            if len(targets) == 1:
-                self.recipes[number].targets = next(iter(targets))
-
-    def _is_line(self, recipe: Recipe, targets: Iterable[str], rules: Rules) -> bool:
-        if rules.tool == NINJA:
-            return False
-        lines, text = self.lines(rules), self.command(recipe)
-        return any(lines.places(text, target) for target in targets)
-
-    def find_learned(self, rules: Mapping[int, Rules]) -> None:
-        """Find the prerequisites of makes that only dependency files name: see learned.py.
-
-        These are the makefiles that recipes wrote beside another target, or that make does not
-        make: one that it makes is there when make goes on.
-        """
-        found: dict[int, set[str]] = defaultdict(set)
-        files = frozenset[str]().union(*(each.makefiles for each in rules.values()))
-        for path, uses in self.uses.items():
-            text = self.records.path(path)
-            written = [use for use in uses if use.access & WRITE] if text in files else ()
-            for number in self.chain(written[-1].recipe) if written else ():
-                recipe = self.recipes[number]
-                known = rules.get(recipe.make)
-                if known is None or known.tool == NINJA or text not in known.makefiles:
-                    continue
-                if _is_learned(text, recipe, known):
-                    found[id(known)].add(text)
-        by_id = {id(each): each for each in rules.values()}
-        for key, own in found.items():
-            learned.separate(by_id[key], sorted(own))
+    def goals(self, make: int, rules: Rules) -> list[str]:
+        """Return the names of the goals of a make or ninja; none when they are not known."""
+        named = goals.find_goals(self.builder(make), self.argv(make))
+        return list(map(os.fsdecode, named)) or [*filter(None, [rules.default_goal])]
 
     # ---- where recipes meet ----
 
@@ -411,21 +303,3 @@ class Recipes:
             if mine is not None:
                 return None if mine == number else (mine, number)
         return None
-
-    def argv(self, row: int) -> list[bytes]:
-        """Return the arguments of an execution."""
-        return list(map(os.fsencode, self.records.argv(row)))
-
-
-def _is_one_rule(rules: Rules, targets: frozenset[str]) -> bool:
-    """Whether targets are made by one run of one recipe."""
-    rule = rules.by_path[min(targets)]
-    return targets <= {min(targets), *map(rules.path, rule.also)}
-
-
-def _is_learned(makefile: str, writer: Recipe, rules: Rules) -> bool:
-    """Whether a makefile that a recipe wrote was not there when make read the others first."""
-    rule = rules.by_path.get(makefile)
-    if rule is None or not (rule.is_target and rule.has_recipe):
-        return True
-    return not (writer.targets | writer.shown) <= rules.makefiles

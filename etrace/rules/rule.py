@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import chain
@@ -15,7 +15,7 @@ from libetrace.core.regular_file import PATH_MAX
 
 from etrace.rules.reach import Reach, bits_of
 
-NINJA = "ninja"
+MAKE, NINJA = "make", "ninja"
 #: of an archive, as make has it: LIBRARY(MEMBER)
 _MEMBER = re.compile(r"(?<=.)\([^()]+\)$")
 #: goals that are looked at one by one
@@ -92,8 +92,8 @@ class Rules:
     makefile: str = ""
     #: what make makes when its command names no goal; empty when it is not known
     default_goal: str = ""
-    #: "make" or "ninja"
-    tool: str = "make"
+    #: MAKE or NINJA
+    tool: str = MAKE
     #: folders that belong to the project, as the tool's generator says
     roots: tuple[str, ...] = ()
     #: what make itself wrote in the traced run, before it ran a command: `$(file >NAME,TEXT)`
@@ -145,6 +145,11 @@ class Rules:
         rule = self._by_place.get(at)
         return rule is not None and (rule.is_target or self.tool == NINJA)
 
+    def is_target(self, path: str) -> bool:
+        """Whether make or ninja makes a file, or takes it for a target."""
+        rule = self.by_path.get(path)
+        return rule is not None and rule.is_target
+
     @cached_property
     def by_command(self) -> Mapping[str, frozenset[str]]:
         """Targets by the command of their edge, where only one edge has it; not known of make."""
@@ -193,14 +198,9 @@ class Rules:
 
     def inputs(self, targets: Iterable[str]) -> frozenset[str]:
         """Return targets and all files of which a change makes them stale."""
-        found, todo = set[str](), list(targets)
-        while todo:
-            path = todo.pop()
-            if path not in found:
-                found.add(path)
-                if (rule := self.by_path.get(path)) is not None:
-                    todo += map(self.path, (*rule.needs, *rule.also, *rule.learned))
-        return frozenset(found)
+        return self._below(targets, lambda rule: map(
+            self.path, (*rule.needs, *rule.also, *rule.learned)
+        ))  # fmt: skip
 
     def graph(self, *, order_only: bool) -> Reach:
         """Return the graph of the paths of targets and of what each needs: see needs()."""
@@ -294,14 +294,21 @@ class Rules:
     @cached_property
     def before_all(self) -> frozenset[str]:
         """What is made before all else: the makefiles, and what they need."""
-        found, todo = set[str](), list(self.makefiles)
+        return self._below(self.makefiles, lambda rule: map(
+            self.at, (*rule.needs, *rule.also, *rule.order_only)
+        ))  # fmt: skip
+
+    def _below(
+        self, paths: Iterable[str], needed: Callable[[Rule], Iterable[str]]
+    ) -> frozenset[str]:
+        """Return paths and all that is needed below them."""
+        found, todo = set[str](), list(paths)
         while todo:
             path = todo.pop()
-            if path in found:
-                continue
-            found.add(path)
-            if (rule := self.by_path.get(path)) is not None:
-                todo += map(self.at, (*rule.needs, *rule.also, *rule.order_only))
+            if path not in found:
+                found.add(path)
+                if (rule := self.by_path.get(path)) is not None:
+                    todo += needed(rule)
         return frozenset(found)
 
     def runs_always(self, targets: Iterable[str]) -> bool:

@@ -14,8 +14,7 @@ from libetrace.image.header import group_names
 
 from etrace.postprocess.run import product
 from etrace.rules.declared import Asked
-from etrace.rules.recipes import MAKE, NINJA
-from etrace.rules.rule import Rule, Rules
+from etrace.rules.rule import MAKE, NINJA, Rule, Rules
 from etrace.spec.database import NONE
 
 TABLES = group_names("rules")

@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from libetrace.image.file import Image, NewTable
+from libetrace.image.file import NewTable
 from libetrace.image.header import group_names
 
 from etrace.compilers.regular_file import read_regular
@@ -25,10 +26,11 @@ from etrace.figures import count
 from etrace.nfsdb.owned import is_captured
 from etrace.postprocess.run import Work, product
 from etrace.query.rows.records import Records
+from etrace.query.rows.targets import GOAL, OUTPUTS
 from etrace.rules import stored
+from etrace.rules.attribution import find_targets
 from etrace.rules.declared import Asked, ask
 from etrace.rules.goals import (
-    BUILDERS,
     MAX_LOG_BYTES,
     NAME,
     NINJA,
@@ -37,9 +39,10 @@ from etrace.rules.goals import (
     find_goals,
     read_log,
 )
-from etrace.rules.recipes import Recipes
+from etrace.rules.line_texts import shell_command
+from etrace.rules.recipes import Recipe, Recipes
+from etrace.rules.rule import Rules
 from etrace.spec.database import NONE
-from etrace.spec.path_style import style_of
 
 #: directories in which a configure run tries things: of cmake, meson, autoconf, waf, SCons, qmake;
 #: each removes them, so nobody misses what ninja did there
@@ -48,200 +51,110 @@ PROBES = re.compile(
     rb"|\.conf_check_[^/]*|\.sconf_temp|config\.tests)(?:/.*)?",
     re.DOTALL,
 )
-#: values of the column `kind`
-OUTPUTS, GOAL = 0, 1
-#: `sh -c COMMAND`
-N_SHELL_WORDS = 3
 NS = 1_000_000_000
 
 
-@dataclass(slots=True)
-class Found:
-    """The tables `targets` and `target_names`, as far as they are made."""
-
-    tool: array[int]
-    kind: bytearray
-    outer: array[int]
-    starts: array[int]
-    names: list[bytes]
-
-    def add(self, tool: int, kind: int, outer: int, names: Sequence[bytes]) -> int:
-        """Add a target and return its row."""
-        self.tool.append(tool)
-        self.kind.append(kind)
-        self.outer.append(outer)
-        self.names += names
-        self.starts.append(len(self.names))
-        return len(self.kind) - 1
-
-
 class TargetFinder:
-    """Goes through the processes of one image in the order of their upids: parents come first."""
+    """Goes through the recipes of one image in order of time: the outer ones come first."""
 
     def __init__(
-        self,
-        image: Image,
-        say: Callable[[str], None],
-        names: Mapping[int, tuple[str, ...]] | None = None,
+        self, recipes: Recipes, rules: Mapping[int, Rules], say: Callable[[str], None]
     ) -> None:
-        """Take what rules say: the targets, by the first row of the process that make started."""
-        self._image, self._say = image, say
-        self._names = names or {}
-        self._table = image["executions"]
-        self._upid: list[int] = self._table["upid"].tolist()
-        self._start: list[int] = self._table["start_ns"].tolist()
-        self._builders = self._find_builders()
-        self._first, self._end, self._children = self._find_processes()
-        self.found = Found(array("I"), bytearray(), array("i"), array("Q", [0]), [])
-        self.target_of = array("i", [NONE]) * len(self._upid)
-        self._contents = self._find_contents()
-        self._goal: dict[int, int] = {}
-        self._edge: dict[int, int] = {}
+        """Take recipes whose targets were found by the rules of their makes."""
+        self._recipes, self._rules, self._say = recipes, rules, say
+        self._image = recipes.image
+        #: columns of `targets`: tool, kind, outer, and where its names begin
+        self._found = array("I"), bytearray(), array("i"), array("Q", [0])
+        self._names: list[bytes] = []
+        #: by recipe; the last one is that of no recipe
+        self._target = [NONE] * (len(recipes.recipes) + 1)
+        #: strings that response files held, by upid
+        self._contents: dict[int, list[int]] = defaultdict(list)
+        if "response_files" in self._image.tables:
+            table = self._image["response_files"]
+            for upid, content in zip(table["upid"], table["content"], strict=True):
+                self._contents[upid].append(content)
         self._unread: dict[bytes, None] = {}
 
-    def _find_builders(self) -> dict[int, bytes]:
-        """Return the executions of make and ninja, and the names of their programs."""
-        if style_of(self._image.attributes).is_windows:
-            return {}
-        names: dict[int, bytes] = {}
-        for path in set(self._table["binary"].tolist()) - {NONE}:
-            name = self._image.path_string(path).rpartition(b"/")[2]
-            if name in BUILDERS:
-                names[path] = name
-        binary = self._table["binary"].tolist()
-        return {row: names[path] for row, path in enumerate(binary) if path in names}
-
-    def _find_processes(self) -> tuple[list[int], dict[int, int], dict[int, list[int]]]:
-        """Return the first row of each row's process, its end by that, and children by parent."""
-        first, end = [], {}
-        children: dict[int, list[int]] = {}
-        parent = self._table["parent"].tolist()
-        at = 0
-        for row, upid in enumerate(self._upid):
-            if upid != self._upid[at]:
-                at = row
-            if row == at and parent[row] != NONE:
-                children.setdefault(parent[row], []).append(row)
-            first.append(at)
-            end[at] = row + 1
-        return first, end, children
-
-    def run(self) -> None:
-        """Find the target of each execution."""
-        parent = self._table["parent"].tolist()
-        for row in range(len(self._upid)):
-            first = self._first[row]
-            if row != first:
-                self.target_of[row] = self.target_of[first]
-            elif NONE < parent[row] < row:
-                self.target_of[row] = self._below(parent[row], row)
-            if row in self._builders:
-                self._add_targets(row)
+    def tables(self, number: Callable[[bytes], int]) -> list[NewTable]:
+        """Return the tables of targets; `number` gives the row of a string."""
+        for make, own in self._recipes.of_make.items():
+            self._add_targets(make, own)
         if self._unread:
             self._say(unread_logs(list(self._unread)))
+        of_row = self._recipes.of_row
+        return [
+            product("targets", *self._found),
+            product("target_names", array("I", map(number, self._names))),
+            product("execution_targets", array("i", map(self._target.__getitem__, of_row))),
+        ]
 
-    def _below(self, parent: int, process: int) -> int:
-        """Return the target of a process that an execution started."""
-        edge = self._edge.get(process)
-        if edge is not None:
-            return edge
-        goal = self._goal.get(parent)
-        if goal is None or self._is_of_shell_function(process, parent):
-            return self.target_of[parent]
-        return goal
+    def _add(self, make: int, kind: int, outer: int, names: Sequence[bytes]) -> int:
+        """Add a target and return its row."""
+        self._names += names
+        for column, value in zip(self._found, (make, kind, outer, len(self._names)), strict=True):
+            column.append(value)
+        return len(self._found[0]) - 1
 
-    def _is_of_shell_function(self, process: int, parent: int) -> bool:
-        """Return whether make reads what a child writes; ninja reads what all write."""
-        if BUILDERS[self._builders[parent]] is NINJA:
-            return False
-        readers = self._image["pipe_readers"]["execution"]
-        start = self._table["readers.start"]
-        return any(
-            self._first[readers[at]] == self._first[parent]
-            for at in range(start[process], start[self._end[process]])
-        )
+    def _add_targets(self, make: int, own: Sequence[Recipe]) -> None:
+        """Add what an execution of make or ninja ran recipes for."""
+        recipes, builder = self._recipes, self._recipes.builder(make)
+        outer = self._target[recipes.of_row[make]]
+        goals, goal = set(find_goals(builder, recipes.argv(make))), outer
+        if len(goals) == 1 and not any(map(recipes.is_make, recipes.process(make)[1:])):
+            goal = self._add(make, GOAL, outer, list(goals))
+        edges = self._edges(make, own) if builder is NINJA else {}
+        known: dict[tuple[bytes, ...], int] = {}
+        for recipe in own:
+            names = edges.get(recipe.row) or self._by_rules(recipe)
+            if names and names not in known:
+                known[names] = self._add(make, OUTPUTS, outer, names)
+            # what make runs for itself is for no goal of its own
+            otherwise = outer if recipe.row in recipes.functions else goal
+            self._target[recipes.of_row[recipe.row]] = known.get(names, otherwise)
 
-    # ---- one make or ninja ----
+    def _by_rules(self, recipe: Recipe) -> tuple[bytes, ...]:
+        """Return the targets of a recipe as their makefile has them."""
+        names = self._rules[recipe.make].names if recipe.targets else {}
+        return tuple(map(os.fsencode, sorted(names[path] for path in recipe.targets)))
 
-    def _add_targets(self, row: int) -> None:
-        """Add what an execution of make or ninja works on."""
-        builder, outer = BUILDERS[self._builders[row]], self.target_of[row]
-        children = self._children.get(row, [])
-        if not children:
-            return
-        goals = set(find_goals(builder, self._argv(row)))
-        if len(goals) == 1 and not self._starts_again(row):
-            self._goal[row] = self.found.add(row, GOAL, outer, list(goals))
-        if builder is NINJA:
-            self._add_edges(row, outer, children)
-        self._add_rules(row, outer, children)
-
-    def _starts_again(self, row: int) -> bool:
-        """Return whether the process runs a make or ninja afterwards: the makefiles were remade."""
-        return any(after in self._builders for after in range(row + 1, self._end[self._first[row]]))
-
-    def _add_edges(self, row: int, outer: int, children: Sequence[int]) -> None:
-        log_path = self._log_path(row)
+    def _edges(self, make: int, own: Sequence[Recipe]) -> Mapping[int, tuple[bytes, ...]]:
+        """Return the outputs of recipes by their row, as ninja's log has them."""
+        log_path = self._log_path(make)
         text = read_regular(log_path, MAX_LOG_BYTES) if log_path else None
         log = None if text is None else read_log(text)
         if log is None:
             if log_path and not PROBES.fullmatch(log_path):
                 self._unread[log_path] = None
-            return
-        jobs = [job for child in children if (job := self._job(child)) is not None]
-        for process, edge in find_edges(log, jobs, self._start[row]).items():
-            self._edge[process] = self.found.add(row, OUTPUTS, outer, edge.outputs)
+            return {}
+        jobs = [job for recipe in own if (job := self._job(recipe)) is not None]
+        start_ns = self._image["executions"]["start_ns"][make]
+        return {row: edge.outputs for row, edge in find_edges(log, jobs, start_ns).items()}
 
-    def _add_rules(self, row: int, outer: int, children: Sequence[int]) -> None:
-        known: dict[tuple[str, ...], int] = {}
-        for process in children:
-            names = self._names.get(process)
-            if not names or process in self._edge:
-                continue
-            if names not in known:
-                known[names] = self.found.add(row, OUTPUTS, outer, list(map(os.fsencode, names)))
-            self._edge[process] = known[names]
-
-    def _log_path(self, row: int) -> bytes:
+    def _log_path(self, make: int) -> bytes:
         """Return the log that an execution of ninja opened; empty for none, or several."""
         opened = self._image["opens"]["path"]
-        rows = {opened[i] for i in self._table.span("opens.start", row)}
+        rows = {opened[i] for i in self._image["executions"].span("opens.start", make)}
         paths = {self._image.path_string(path) for path in rows}
         logs = {path for path in paths if path.rpartition(b"/")[2] == NAME}
         return logs.pop() if len(logs) == 1 else b""
 
-    def _job(self, process: int) -> Job | None:
-        """Return the command that ninja started as a process, None when it did not succeed."""
-        last, command = self._end[process] - 1, self._argv(process + 1)
-        if last == process or self._table["status"][last] != 0:
+    def _job(self, recipe: Recipe) -> Job | None:
+        """Return the command that ninja started as a recipe, None when it did not succeed."""
+        last = self._recipes.process(recipe.row)[-1]
+        command = shell_command(self._recipes.words(recipe))
+        if command is None or self._image["executions"]["status"][last] != 0:
             return None
-        if len(command) != N_SHELL_WORDS or command[1] != b"-c":
-            return None
-        end_ns = self._start[last] + self._table["elapsed_ns"][last]
-        return Job(process, command[2], self._start[process], end_ns, self._responses(process))
+        text, responses = os.fsencode(command), self._responses(recipe)
+        return Job(recipe.row, text, recipe.start_ns, recipe.end_ns, responses)
 
-    def _argv(self, row: int) -> list[bytes]:
-        if row >= len(self._upid):
-            return []
-        strings = self._image["arguments"]["string"]
-        return [self._image.string(strings[i]) for i in self._table.span("argv.start", row)]
-
-    def _responses(self, process: int) -> tuple[bytes, ...]:
-        """Return what the response files of a process and its children held."""
-        upids = {self._upid[process]}
-        for row in range(process, self._end[process]):
-            upids |= {self._upid[child] for child in self._children.get(row, ())}
-        found = [text for upid in sorted(upids) for text in self._contents.get(upid, ())]
+    def _responses(self, recipe: Recipe) -> tuple[bytes, ...]:
+        """Return what the response files of a recipe held."""
+        upid, rows = self._image["executions"]["upid"], self._recipes.rows
+        own = {upid[row] for row in rows[self._recipes.of_row[recipe.row]]}
+        upids = sorted(own & self._contents.keys())
+        found = [text for each in upids for text in self._contents[each]]
         return tuple(dict.fromkeys(map(self._image.string, found)))
-
-    def _find_contents(self) -> Mapping[int, list[int]]:
-        """Return the strings that response files held by upid."""
-        contents: dict[int, list[int]] = {}
-        if "response_files" in self._image.tables:
-            table = self._image["response_files"]
-            for upid, content in zip(table["upid"], table["content"], strict=True):
-                contents.setdefault(upid, []).append(content)
-        return contents
 
 
 def unread_logs(paths: Sequence[bytes]) -> str:
@@ -264,14 +177,14 @@ def _asked(work: Work, recipes: Recipes) -> Asked:
     if not work.is_reading_rules:
         return Asked()
     if not is_captured(work.image):
-        return Asked(unknown=dict.fromkeys(recipes.makes, NOT_CAPTURED))
+        return Asked(unknown=dict.fromkeys(recipes.of_make, NOT_CAPTURED))
     table = work.image["executions"]
     ends = (start + own for start, own in zip(table["start_ns"], table["elapsed_ns"], strict=True))
     seconds = max(LEAST_SECONDS, MOST_OF_BUILD * max(ends, default=0) / NS)
     try:
         return ask(recipes, runs_shell=work.is_shell_allowed, seconds=seconds)
     except EtraceError as error:
-        return Asked(unknown=dict.fromkeys(recipes.makes, error.message))
+        return Asked(unknown=dict.fromkeys(recipes.of_make, error.message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,16 +199,11 @@ class TargetPhase:
         """Make the tables of rules and of targets."""
         recipes = Recipes(Records(work.image))
         asked = _asked(work, recipes)
-        finder = TargetFinder(work.image, work.say, _names(recipes, asked))
-        finder.run()
-        found = finder.found
-        names = array("I", map(work.strings.number, found.names))
-        return [
-            *stored.Writer(work.strings.number).write(asked),
-            product("targets", found.tool, found.kind, found.outer, found.starts),
-            product("target_names", names),
-            product("execution_targets", finder.target_of),
-        ]
+        if asked.rules:
+            find_targets(recipes, asked.rules)
+        finder = TargetFinder(recipes, asked.rules, work.say)
+        number = work.strings.number
+        return [*stored.Writer(number).write(asked), *finder.tables(number)]
 
     def describe(self, tables: Sequence[NewTable]) -> str:
         """Count."""
@@ -303,18 +211,6 @@ class TargetPhase:
         n_known = len(target_of) - target_of.count(NONE)
         n_targets = len(set(target_of) - {NONE})
         return f"{count(n_known, 'execution')} for {count(n_targets, 'target')}"
-
-
-def _names(recipes: Recipes, asked: Asked) -> Mapping[int, tuple[str, ...]]:
-    """Return the targets of recipes as their makefile has them, by the process of each."""
-    if not asked.rules:
-        return {}
-    recipes.find_targets(asked.rules)
-    return {
-        each.row: tuple(sorted(asked.rules[each.make].names[path] for path in each.targets))
-        for each in recipes.recipes
-        if each.targets
-    }
 
 
 PHASE = TargetPhase()

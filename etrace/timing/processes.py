@@ -17,10 +17,11 @@ from typing import NamedTuple
 from libetrace.depend.execution_facts import find_thread_owners
 from libetrace.image.file import Image
 
+from etrace.rules.goals import BUILDERS
 from etrace.spec.database import NONE
 
 #: programs that run jobs side by side, in an order of dependencies that they know
-SCHEDULERS = frozenset(b"make gmake ninja samu scons".split())
+SCHEDULERS = frozenset((*BUILDERS, b"scons"))
 
 
 class Process(NamedTuple):

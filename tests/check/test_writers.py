@@ -68,7 +68,7 @@ def build(some: random.Random) -> tuple[Recipes, dict[int, Rules], list[Use]]:
             outer[1000 + len(outer)] = some.choice([NONE, *range(len(own))])
         make = some.choice(sorted(outer))
         targets = {f"/w/t{some.randrange(n_targets)}" for _ in range(some.choice([0, 1, 1, 1, 2]))}
-        own.append(Recipe(make, outer[make], number, number, frozenset(targets)))
+        own.append(Recipe(make, outer[make], number, number, number, frozenset(targets)))
     rules = {}
     for make in outer:
         needs = {
@@ -149,7 +149,7 @@ def shape(name: str, n: int) -> tuple[Rules, list[list[str]]]:
 def test_many_writers_of_one_file_cost_no_square(name: str) -> None:
     def cost(n: int) -> float:
         rules, targets = shape(name, n)
-        own = [Recipe(1000, NONE, at, at, frozenset(each)) for at, each in enumerate(targets)]
+        own = [Recipe(1000, NONE, at, at, at, frozenset(each)) for at, each in enumerate(targets)]
         uses = [Use(at, WRITE, at, at, at) for at in range(n)]
         begin = time.process_time()
         found = Writers(recipes_of(own), {1000: rules}, "/w/log", uses)

@@ -29,9 +29,9 @@ from etrace.nfsdb.products import reopen
 from etrace.nfsdb.store import open_database
 from etrace.postprocess.run import postprocess
 from etrace.query import sql
+from etrace.query.rows.records import Records
 from etrace.query.rows.targets import Targets
 from etrace.rules import goals
-from etrace.rules import targets as finder
 from etrace.rules.goals import (
     MAKE,
     NINJA,
@@ -42,6 +42,7 @@ from etrace.rules.goals import (
     find_goals,
     read_log,
 )
+from etrace.rules.recipes import Recipes
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 MS = 1_000_000
@@ -452,7 +453,7 @@ def test_compilations_of_cmakes_makefiles_belong_to_its_targets(tmp_path: Path) 
 def test_programs_of_windows_are_left_alone(tmp_path: Path) -> None:
     image = database_of(tmp_path, nested_makes("make all").trace())
     image.attributes["path_style"] = "windows"  # type: ignore[index]
-    assert finder.TargetFinder(image, print)._builders == {}
+    assert not Recipes(Records(image)).of_make
 
 
 # ---- asking ----

@@ -12,16 +12,14 @@ from traced_builds import trace
 from etrace.cli.main import cas
 from etrace.nfsdb.store import open_database
 from etrace.rules import ninja_rules
+from etrace.rules.attribution import MakeOrder
+from etrace.rules.graph import Graph
+from etrace.rules.line_texts import Lines
+from etrace.rules.recipes import Recipe
 from etrace.rules.rule import Rule, Rules
+from etrace.spec.database import NONE
 from etrace.timing.critical_path import CriticalPath, find_critical_path
-from etrace.timing.recipe_order import (
-    Attribution,
-    Child,
-    Graph,
-    RecipeOrder,
-    find_recipe_order,
-    places_of_edges,
-)
+from etrace.timing.recipe_order import RecipeOrder, find_recipe_order, places_of_edges
 from etrace.timing.what_if import Simulation
 
 #: a sleep, in s
@@ -109,10 +107,10 @@ def test_a_build_of_somebody_else_is_not_asked(
 
 
 #: recipe of target i, and what its command looks like
-ALIKE = ("@echo $@ $(X)", "echot{}x")
-DISTINCT = ("@echo {} $(X)", "echo{}x")
-VARIABLE = ("$(X)", "echo{}x")
-TWO = ("@echo $@ $(X)\n@touch $@", "echot{}x")
+ALIKE = ("@echo $@ $(X)", "echo t{} x")
+DISTINCT = ("@echo {} $(X)", "echo {} x")
+VARIABLE = ("$(X)", "echo {} x")
+TWO = ("@echo $@ $(X)\n@touch $@", "echo t{} x")
 
 
 @pytest.mark.parametrize("at_once", [1, 1000])
@@ -126,12 +124,12 @@ def test_many_commands_cost_no_square(recipe: str, text: str, at_once: int) -> N
             for name, own in zip(names, lines, strict=True)
         }}  # fmt: skip
         children = [
-            Child(i, i // at_once * 10, i // at_once * 10 + 5, text.format(i), frozenset())
-            for i in range(n)
+            Recipe(NONE, NONE, i // at_once * 10, i, i // at_once * 10 + 5) for i in range(n)
         ]
         begin = time.process_time()
-        graph = Graph(Rules(Path("/w"), rules), ["all"])
-        Attribution(graph, children).attribute()
+        own = Rules(Path("/w"), rules)
+        graph = Graph(own, ["all"])
+        MakeOrder(graph, Lines(own), children, lambda each: text.format(each.row)).attribute()
         assert len(graph.of_row) == n
         return time.process_time() - begin
 

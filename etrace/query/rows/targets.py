@@ -13,6 +13,8 @@ from etrace.errors import EtraceError
 from etrace.spec.database import NONE
 
 TABLE = "targets"
+#: values of the column `kind`
+OUTPUTS, GOAL = 0, 1
 
 
 class Targets:
@@ -38,6 +40,15 @@ class Targets:
         if self.are_known:
             for target in self._chain(row):
                 yield from self._names(target)
+
+    def outputs(self, row: int, tool: int) -> list[bytes]:
+        """Return what a run of make or ninja ran an execution to make; empty: not known."""
+        if not self.are_known or (target := self._of[row]) == NONE:
+            return []
+        table = self._image[TABLE]
+        if table["tool"][target] != tool or table["kind"][target] != OUTPUTS:
+            return []
+        return self._names(target)
 
     def _read_names(self, target: int) -> list[bytes]:
         strings = self._image["target_names"]["string"]
