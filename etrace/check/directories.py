@@ -80,7 +80,7 @@ class _Makers:
         self.of_recipe = {each.recipe: each for each in reversed(made)}
         recipes, targets = faults.recipes.recipes, dict[int, frozenset[str]]()
         for number, each in self.of_recipe.items():
-            rules = faults.rules.get(recipes[number].make)
+            rules = faults.rules_of(number)
             if not recipes[number].targets and rules is not None:
                 targets[number] = candidates.of(each, rules)
         uses = (Use(each.recipe, WRITE, each.start_ns, each.start_ns, each.row) for each in made)
@@ -205,18 +205,12 @@ def _made(faults: Faults) -> Iterator[Made]:
         for name in folders:
             path = normpath(str(Path(own) / name))
             while not f"{own}/".startswith(f"{path.rstrip('/')}/") and faults.is_below(
-                path, _rules_of(faults, row)
+                path, faults.rules_of(recipes.of_row[row])
             ):
                 yield Made(path, row, recipes.of_row[row], start, is_sure)
                 if not with_parents:
                     break
                 path = above(path)
-
-
-def _rules_of(faults: Faults, row: int) -> Rules:
-    number = faults.recipes.of_row[row]
-    known = None if number == NONE else faults.rules.get(faults.recipes.recipes[number].make)
-    return known or Rules(Path("/nowhere"), {})
 
 
 def _named(program: str, words: Sequence[str]) -> tuple[list[str], bool]:

@@ -154,8 +154,12 @@ class Faults:
 
     def is_target(self, text: str, writer: Use) -> bool:
         """Whether the make that a file was written in has it as a target."""
-        rules = self.rules.get(self.recipes.recipes[writer.recipe].make)
+        rules = self.rules_of(writer.recipe)
         return rules is not None and rules.is_target(text)
+
+    def rules_of(self, number: int) -> Rules | None:
+        """Return the rules of the make that ran a recipe; None when they are not known."""
+        return None if number == NONE else self.rules.get(self.recipes.recipes[number].make)
 
     def _makes_itself(self, text: str, number: int) -> bool:
         """Whether a recipe runs a make that makes the file, or of which that is not known."""
@@ -305,12 +309,15 @@ class Faults:
                 return _apart(text, {each, text}, rules)
         return None
 
-    def is_below(self, text: str, rules: Rules) -> bool:
+    def is_below(self, text: str, rules: Rules | None) -> bool:
         """Whether a file is of the project: see project.py; below where the build began, too."""
         if id(rules) not in self._tops:
-            root = str(self.recipes.image.attributes.get("source_root", "") or rules.directory)
-            more = folders_of_sources(rules, root.rstrip("/"))
-            self._tops[id(rules)] = [each.rstrip("/") for each in (root, *rules.roots, *more)]
+            root = str(self.recipes.image.attributes.get("source_root", ""))
+            own = [root] if root else []
+            if rules is not None:
+                root = root or str(rules.directory)
+                own = [root, *rules.roots, *folders_of_sources(rules, root.rstrip("/"))]
+            self._tops[id(rules)] = [each.rstrip("/") for each in own]
         return any(text == top or text.startswith(f"{top}/") for top in self._tops[id(rules)])
 
     def is_asked_for(self, targets: Iterable[str], make: int, rules: Rules) -> bool:

@@ -87,15 +87,12 @@ def check(
 def _writers(faults: Faults) -> list[Recipe]:
     """Return the recipes that wrote files of the project which are still there."""
     recipes, found = faults.recipes, set[int]()
-    root = str(recipes.image.attributes.get("source_root", "")).rstrip("/")
     for path, uses in recipes.uses.items():
         numbers = {use.recipe for use in uses if use.access & WRITE} - found
         if not numbers or not recipes.is_there(path):
             continue
         text = recipes.records.path(path)
         for number in numbers:
-            rules = faults.rules.get(recipes.recipes[number].make)
-            is_own = text.startswith(f"{root}/") if rules is None else faults.is_below(text, rules)
-            if is_own:
+            if faults.is_below(text, faults.rules_of(number)):
                 found.add(number)
     return [recipes.recipes[number] for number in sorted(found)]

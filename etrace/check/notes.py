@@ -35,10 +35,8 @@ def _use(faults: Faults, row: int) -> Use:
 
 
 def _known(faults: Faults, number: int) -> Recipe | None:
-    recipe = faults.recipes.recipes[number] if number != NONE else None
-    if recipe is None or not recipe.targets or recipe.make not in faults.rules:
-        return None
-    return recipe
+    is_known = faults.rules_of(number) is not None and faults.recipes.recipes[number].targets
+    return faults.recipes.recipes[number] if is_known else None
 
 
 def _look_at_programs(faults: Faults) -> None:

@@ -201,7 +201,7 @@ class Lines:
 
 def _fits(line: str, rule: Rule, parts: list[str], whole: str, tokens: Set[str]) -> bool:
     """Whether a command can be a line of the recipe of one target."""
-    if _WHOLE_NAME.search(line) and rule.name not in tokens:
+    if _WHOLE_NAME.search(line) and rule.target not in tokens:
         return False
     if _FIRST_NEED.search(line):
         need = rule.needs[0] if rule.needs else ""
@@ -212,16 +212,16 @@ def _fits(line: str, rule: Rule, parts: list[str], whole: str, tokens: Set[str])
 
 def _values(rule: Rule) -> Callable[[str], str | None]:
     """Return what gives the text that a variable has in the recipe of a target, if it is known."""
-    folder, _, last = rule.name.rpartition("/")
-    known = {"@": rule.name, "@D": folder or ".", "@F": last}
+    folder, _, last = rule.target.rpartition("/")
+    known = {"@": rule.target, "@D": folder or ".", "@F": last}
     if rule.stem:
         known["*"] = rule.stem
 
     def value_of(variable: str) -> str | None:
         if found := _ENDING.fullmatch(variable):
             end, other = (each.removeprefix("%") for each in found.groups())
-            if rule.name.endswith(end):
-                return rule.name.removesuffix(end) + other
+            if rule.target.endswith(end):
+                return rule.target.removesuffix(end) + other
         return known.get(variable.strip("$(){}"))
 
     return value_of

@@ -124,19 +124,15 @@ class Recipes:
         order = sorted(range(len(self._upid)), key=lambda row: (self._start[row], row))
         is_done = bytearray(len(order))
         for row in order:
-            above = self.above(row)
-            if above != NONE and is_done[above]:
-                if self.is_make(above) and self._upid[above] != self._upid[row]:
-                    self.of_row[row] = self._new(row, above)
-                elif not self._outlives(row, self.of_row[above]):
-                    self.of_row[row] = self.of_row[above]
-            is_done[row] = True
-
-    def _outlives(self, row: int, recipe: int) -> bool:
-        """Whether a process goes on when the recipe that it began in has ended."""
-        if recipe == NONE:
-            return False
-        return self._end[self._upid[row]] > self.recipes[recipe].end_ns + LATE_NS
+            above, is_done[row] = self.above(row), True
+            if above == NONE or not is_done[above]:
+                continue
+            around = self.of_row[above]
+            if self.is_make(above) and self._upid[above] != self._upid[row]:
+                self.of_row[row] = self._new(row, above)
+            elif around != NONE:
+                goes_on = self._end[self._upid[row]] > self.recipes[around].end_ns + LATE_NS
+                self.of_row[row] = NONE if goes_on else around
 
     def _new(self, row: int, make: int) -> int:
         outer = self.of_row[make]

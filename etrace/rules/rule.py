@@ -50,6 +50,11 @@ class Rule:
     #: those of its needs that are begun after all before them are made (.WAIT)
     waits: tuple[str, ...] = ()
 
+    @property
+    def target(self) -> str:
+        """Return what `$@` stands for: of a member, its archive."""
+        return _MEMBER.sub("", self.name)
+
 
 def merged(rules: Sequence[Rule]) -> Rule:
     """Return the rules of one file as one: double colons, several names, members of an archive.

@@ -81,7 +81,9 @@ class TargetFinder:
         for make, own in self._recipes.of_make.items():
             self._add_targets(make, own)
         if self._unread:
-            self._say(unread_logs(list(self._unread)))
+            first, n_more = next(iter(self._unread)).decode(errors="replace"), len(self._unread) - 1
+            subject = f"{first} and {n_more:,} more are" if n_more else f"{first} is"
+            self._say(f"{subject} gone or not a log of ninja 1.11 to 1.13: targets unknown")
         of_row = self._recipes.of_row
         return [
             product("targets", *self._found),
@@ -155,13 +157,6 @@ class TargetFinder:
         upids = sorted(own & self._contents.keys())
         found = [text for each in upids for text in self._contents[each]]
         return tuple(dict.fromkeys(map(self._image.string, found)))
-
-
-def unread_logs(paths: Sequence[bytes]) -> str:
-    """Report logs of ninja that cannot be read, in one line."""
-    first, n_more = paths[0].decode(errors="replace"), len(paths) - 1
-    subject = f"{first} and {n_more:,} more are" if n_more else f"{first} is"
-    return f"{subject} gone or not a log of ninja 1.11 to 1.13: targets unknown"
 
 
 TABLES = (*stored.TABLES, *group_names("targets"))
