@@ -92,7 +92,5 @@ def _writers(faults: Faults) -> list[Recipe]:
         if not numbers or not recipes.is_there(path):
             continue
         text = recipes.records.path(path)
-        for number in numbers:
-            if faults.is_below(text, faults.rules_of(number)):
-                found.add(number)
+        found.update(n for n in numbers if faults.is_below(text, faults.rules_of(n)))
     return [recipes.recipes[number] for number in sorted(found)]

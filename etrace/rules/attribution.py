@@ -72,7 +72,9 @@ class _Sure:
                 continue
             if shown := lines.shown(text):
                 recipe.shown = shown
-                if len(shown) == 1 or _is_one_rule(self._rules[recipe.make], shown):
+                known, first = self._rules[recipe.make], min(shown)
+                # made by one run of one recipe
+                if shown <= {first, *map(known.path, known.by_path[first].also)}:
                     recipe.targets |= shown
 
     def find_by_sequence(self) -> None:
@@ -149,12 +151,6 @@ def _sequences(recipes: Sequence[Recipe]) -> Iterator[tuple[Recipe, Recipe]]:
         ends = max(ends, a.end_ns)
         if is_alone and a.end_ns <= b.start_ns:
             yield a, b
-
-
-def _is_one_rule(rules: Rules, targets: frozenset[str]) -> bool:
-    """Whether targets are made by one run of one recipe."""
-    rule = rules.by_path[min(targets)]
-    return targets <= {min(targets), *map(rules.path, rule.also)}
 
 
 def read_targets(recipes: Recipes, rules: Mapping[int, Rules]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 
@@ -120,7 +120,11 @@ class Lines:
 
     def can_be(self, text: str, path: str, line: str) -> bool:
         """Whether a command can be a line of a target."""
-        return _has_parts(_squeezed(text), self._parts_of(line, path))
+        if not _has_parts(_squeezed(text), self._parts_of(line, path)):
+            return False
+        name = self._rules.by_path[path].target
+        is_one_word = _WHOLE_NAME.search(line) and not _BETWEEN_WORDS.search(name)
+        return not is_one_word or name in _tokens(text)
 
     def with_command(self, text: str) -> frozenset[str]:
         """Return the targets of the lines that a command can be."""
@@ -138,7 +142,6 @@ class Lines:
 
         Lines of which little but variables is known show nothing.
         """
-        tokens, whole = frozenset(_BETWEEN_WORDS.split(text)), _squeezed(text)
         found = set[str]()
         for line in self.matching(text):
             targets: Iterable[str] = self._groups[line]
@@ -155,7 +158,9 @@ class Lines:
                     n_literal += len(rule.needs[0])
                 if len(parts) > 1 and n_literal < (N_LITERAL if is_own else N_LITERAL_OF_MANY):
                     continue
-                if not is_own or _fits(line, rule, parts, whole, tokens):
+                if not is_own or (
+                    self.can_be(text, path, line) and _has_first_need(line, rule, text)
+                ):
                     found.add(path)
             if len(found) > N_TRIED:
                 return None
@@ -164,7 +169,7 @@ class Lines:
     def named(self, line: str, text: str) -> set[str]:
         """Return the targets of a line whose name or first input a command has as a word."""
         own, found = self._groups[line], set[str]()
-        for token in set(_BETWEEN_WORDS.split(text)):
+        for token in _tokens(text):
             for part in _parts_of_name(token):
                 if part in self._rules.rules and (path := self._rules.path(part)) in own:
                     found.add(path)
@@ -181,7 +186,7 @@ class Lines:
     def _matching(self, text: str) -> Iterator[str]:
         whole = _squeezed(text)
         yield from self._whole.get(whole, ())
-        for word in set(_BETWEEN_WORDS.split(text)):
+        for word in _tokens(text):
             for parts, line in self._by_word.get(word, ()):
                 if _has_parts(whole, parts):
                     yield line
@@ -199,15 +204,12 @@ class Lines:
         return self._parts[key]
 
 
-def _fits(line: str, rule: Rule, parts: list[str], whole: str, tokens: Set[str]) -> bool:
-    """Whether a command can be a line of the recipe of one target."""
-    if _WHOLE_NAME.search(line) and rule.target not in tokens:
-        return False
-    if _FIRST_NEED.search(line):
-        need = rule.needs[0] if rule.needs else ""
-        if not any(each == need or each.endswith(f"/{need}") for each in tokens):
-            return False
-    return _has_parts(whole, parts)
+def _has_first_need(line: str, rule: Rule, text: str) -> bool:
+    """Whether a command has the first input of a target where a line has it."""
+    if not _FIRST_NEED.search(line):
+        return True
+    need = rule.needs[0] if rule.needs else ""
+    return any(each == need or each.endswith(f"/{need}") for each in _tokens(text))
 
 
 def _values(rule: Rule) -> Callable[[str], str | None]:
@@ -283,3 +285,9 @@ def _has_parts(whole: str, parts: Sequence[str]) -> bool:
 def _squeezed(text: str) -> str:
     """Return a text without blanks, quotes and backslashes."""
     return _LEFT_OUT.sub("", text)
+
+
+@lru_cache(maxsize=256)
+def _tokens(text: str) -> frozenset[str]:
+    """Return the words of a command."""
+    return frozenset(_BETWEEN_WORDS.split(text))

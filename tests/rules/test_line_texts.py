@@ -96,6 +96,7 @@ def test_one_shell_runs_all_lines_of_a_recipe() -> None:
         ({"all-x": "make -C $(@:all-%=%)", "all-y": "true"}, "make -C x", ["all-x"]),
         ({"a.h": "sed s/a/b/ < $(IN) > $@.tmp", "b.h": "sed s/a/b/ < $(IN) > $@.tmp"},
          "sed s/a/b/ < in > b.h.tmp", ["b.h"]),
+        ({"a b": "touch '$@' $(X)", "a": "touch '$@' $(X)"}, "touch 'a b' x", ["a b", "a"]),
         ({"lib.a(x.o)": "ar cr $@ $%"}, "ar cr lib.a x.o", ["lib.a"]),
         ({"x": "cp in out", "y": "cp in out"}, "cp in out", ["x", "y"]),
         ({"x": "$(run)", "y": "$(A) $(B)"}, "cp in out", []),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,8 @@ from traced_builds import trace
 from etrace.cli.main import cas
 from etrace.nfsdb.store import open_database
 from etrace.rules import ninja_rules
-from etrace.rules.attribution import MakeOrder
 from etrace.rules.graph import Graph
-from etrace.rules.line_texts import Lines
-from etrace.rules.recipes import Recipe
-from etrace.rules.rule import Rule, Rules
-from etrace.spec.database import NONE
+from etrace.rules.rule import Rules
 from etrace.timing.critical_path import CriticalPath, find_critical_path
 from etrace.timing.recipe_order import find_recipe_order, places_of_edges
 from etrace.timing.what_if import Simulation
@@ -100,36 +95,6 @@ def test_a_build_of_somebody_else_is_not_asked(
     prediction = simulation.predict({}, 3)
     assert prediction.predicted_most_ns is not None
     assert prediction.predicted_ns < 2 * S * 1e9 < prediction.predicted_most_ns
-
-
-#: recipe of target i, and what its command looks like
-ALIKE = ("@echo $@ $(X)", "echo t{} x")
-DISTINCT = ("@echo {} $(X)", "echo {} x")
-VARIABLE = ("$(X)", "echo {} x")
-TWO = ("@echo $@ $(X)\n@touch $@", "echo t{} x")
-
-
-@pytest.mark.parametrize("at_once", [1, 1000])
-@pytest.mark.parametrize(("recipe", "text"), [ALIKE, DISTINCT, VARIABLE, TWO])
-def test_many_commands_cost_no_square(recipe: str, text: str, at_once: int) -> None:
-    def cost(n: int) -> float:
-        names = [f"t{i}" for i in range(n)]
-        lines = [recipe.format(i).split("\n") for i in range(n)]
-        rules = {"all": Rule("all", tuple(names)), **{
-            name: Rule(name, has_recipe=True, recipe=own)
-            for name, own in zip(names, lines, strict=True)
-        }}  # fmt: skip
-        children = [
-            Recipe(NONE, NONE, i // at_once * 10, i, i // at_once * 10 + 5) for i in range(n)
-        ]
-        begin = time.process_time()
-        own = Rules(Path("/w"), rules)
-        graph = Graph(own, ["all"])
-        MakeOrder(graph, Lines(own), children, lambda each: text.format(each.row)).attribute()
-        assert len(graph.of_row) == n
-        return time.process_time() - begin
-
-    assert cost(4000) < 24 * cost(500) + 0.3
 
 
 LONGEST_LAST = """\
