@@ -23,7 +23,7 @@ from etrace.spec.database import NONE
 def attributed(
     recipes: Mapping[str, Sequence[str]], commands: Sequence[str], at_once: int = 1
 ) -> list[str]:
-    """Return the target of each command, of which so many run at once; empty for none."""
+    """Return the target of each command, empty for none; `at_once` of them run at once."""
     rules = {name: Rule(name, has_recipe=True, recipe=[*own]) for name, own in recipes.items()}
     declared = Rules(Path("/w"), {"all": Rule("all", tuple(recipes)), **rules})
     children = [
