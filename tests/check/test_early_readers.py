@@ -188,3 +188,30 @@ def test_a_failure_for_another_reason_is_no_order(tmp_path: Path, rule: str) -> 
     sources = {**SOURCES, "b.c": '#include "config.h"\nnot C\n'}
     trace(tmp_path, "make -k", {"Makefile": head + rule + MADE, **sources}, fails=True)
     assert orders(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("rules", "key"),
+    [
+        ("all: b.o config.h\n", "missing-order config.h b.o"),
+        ("all: x config.h\nx: b.c\n\t$(MAKE) -C sub\n", "missing-order config.h x"),
+        ("all: m libf.a\nm: b.c\n\techo > m.c; gcc m.c -L. -lf\n", "missing-order libf.a m"),
+        ("all: l.a a.o\nl.a:\n\tar rc l.a a.o\na.o: a.c config.h\n", "missing-order a.o l.a"),
+        ("all: b.o\n", "missing-order config.h b.o"),
+        # one that is there, of two
+        ("all: m libf.so\nm:\n\tar rc libf.a; gcc b.c -L. -lf\nlibf.so:\n\tcp b.c $@\n", ""),
+        # a dependency file, which a compiler writes
+        ("all: b.o d\nb.o: b.c\n\tgcc -MMD -MF d -c -x c no.c\nd:\n-include d\n", ""),
+    ],
+)
+def test_what_a_failed_command_was_after_and_nothing_made(
+    tmp_path: Path, rules: str, key: str
+) -> None:
+    """The build ends there, before the recipe that makes it."""
+    more = {
+        "Makefile": f"{rules}libf.a: a.c\n\tgcc -c a.c -o f.o; ar rc libf.a f.o\n{MADE}",
+        "sub/Makefile": "s.o: s.c\n\tgcc -I.. -c s.c\n",
+        "sub/s.c": '#include "config.h"\n',
+    }
+    trace(tmp_path, "make", {**SOURCES, **more}, fails=True)
+    assert keys(tmp_path) == [key] * bool(key)
