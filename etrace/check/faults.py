@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, permutations
+from itertools import chain, permutations, zip_longest
 from os.path import relpath
 
 from etrace.check.kinds import (
@@ -41,6 +41,9 @@ from etrace.spec.database import NONE
 SYMMETRIC = (TWO_WRITERS, SHARED_TEMPORARY)
 ORDERS = (MISSING_ORDER, MISSING_DIRECTORY)
 _NOT_OF_NINJA = re.compile(r"[|\r\n]")
+#: options of make with a value, in the same word or in the next one
+_DIRECTORY = re.compile(r"(?:-C|--directory(?:=|$))(.*)", re.DOTALL)
+_MAKEFILE = re.compile(r"(?:-[a-zA-Z]*?f|--(?:file|makefile)(?:=|$))(.*)", re.DOTALL)
 PAIR = 2
 WITHOUT_REMEDY = (NETWORK, HOME, TIME_OR_RANDOM)
 
@@ -54,7 +57,8 @@ class Faults:
         self._found = defaultdict(list)
         self._names: set[tuple[str, str]] = set()
         self._tops: dict[int, list[str]] = {}
-        self._folders_of: dict[str, frozenset[str]] = {}
+        self._made_in: dict[str, frozenset[tuple[str, ...]]] = {}
+        self._beyond: dict[tuple[int, frozenset[str]], list[tuple[Rules, set[str]]]] = {}
 
     def look(self) -> None:
         """Look at inputs, orders and writers of files."""
@@ -166,18 +170,21 @@ class Faults:
         for row in self._makes_below.get(number, ()):
             if row in self.recipes.of_make and row not in self.rules:
                 return True
-            if self._directory(row) in self._made_in(text):
+            if text not in self._made_in:
+                self._made_in[text] = frozenset(map(self._reads, self._makers.get(text, ())))
+            if self._reads(row) in self._made_in[text]:
                 return True
         return False
 
-    def _made_in(self, text: str) -> frozenset[str]:
-        """Return the directories of makes that have a recipe for a file."""
-        if text not in self._folders_of:
-            self._folders_of[text] = frozenset(
-                str(rules.directory) for rules in self.rules.values()
-                if rules.is_target(text) and rules.by_path[text].has_recipe
-            )  # fmt: skip
-        return self._folders_of[text]
+    @cached_property
+    def _makers(self) -> Mapping[str, Sequence[int]]:
+        """Paths -> the makes that have a recipe for them."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for make, rules in self.rules.items():
+            for path, rule in rules.by_path.items():
+                if rule.is_target and rule.has_recipe:
+                    found[path].append(make)
+        return found
 
     @cached_property
     def _makes_below(self) -> Mapping[int, Sequence[int]]:
@@ -189,16 +196,16 @@ class Faults:
                     found[each].append(row)
         return found
 
-    def _directory(self, row: int) -> str:
-        """Return where a make works."""
-        if (rules := self.rules.get(row)) is not None:
-            return str(rules.directory)
+    def _reads(self, row: int) -> tuple[str, ...]:
+        """Return where a make works, and the makefiles that its command names."""
         words, directory = self.recipes.records.argv(row), self.recipes.records.directory(row)
-        for at, word in enumerate(words):
-            if word in ("-C", "--directory") or word.startswith(("-C", "--directory=")):
-                name = word.removeprefix("-C").removeprefix("--directory").removeprefix("=")
-                directory = absolute(directory, name or "".join(words[at + 1 : at + 2]))
-        return directory
+        makefiles = list[str]()
+        for word, following in zip_longest(words, words[1:], fillvalue=""):
+            if found := _DIRECTORY.fullmatch(word):
+                directory = absolute(directory, found[1] or following)
+            elif found := _MAKEFILE.fullmatch(word):
+                makefiles.append(found[1] or following)
+        return directory, *makefiles
 
     @staticmethod
     def is_ordered(text: str, pair: tuple[Recipe, Recipe, Rules]) -> bool:
@@ -234,7 +241,26 @@ class Faults:
         wanted = [text, *beside]
         if text in rules.makefiles or rules.needs(recipe.possible, wanted, order_only=False):
             return False
-        return not rules.runs_always(recipe.possible)
+        if rules.runs_always(recipe.possible):
+            return False
+        others = self._made_beyond(recipe)
+        return not any(each.needs(paths, wanted, order_only=False) for each, paths in others)
+
+    def _made_beyond(self, recipe: Recipe) -> Sequence[tuple[Rules, set[str]]]:
+        """Return what a recipe needs that other makes make, and what that needs of others."""
+        key = recipe.make, recipe.possible
+        if key not in self._beyond:
+            todo = [*self.rules[recipe.make].inputs(recipe.possible)]
+            found = defaultdict[int, set[str]](set, {recipe.make: set(todo)})
+            while todo:
+                path = todo.pop()
+                for make in self._makers.get(path, ()):
+                    if path not in found[make]:
+                        found[make].add(path)
+                        todo += self.rules[make].inputs([path])
+            del found[recipe.make]
+            self._beyond[key] = [(self.rules[make], paths) for make, paths in found.items()]
+        return self._beyond[key]
 
     def _writes(self, recipe: Recipe) -> bool:
         """Whether a command wrote a file: nothing that one reads which only prints is an input."""
@@ -247,17 +273,14 @@ class Faults:
     def _look_at_input_of_other_make(self, text: str, use: Use, writer: Use) -> None:
         """Look at an input that another make makes; of one make, see _look_at_stale()."""
         reader, other = (self.recipes.recipes[each.recipe] for each in (use, writer))
-        rules, others = self.rules.get(reader.make), self.rules.get(other.make)
-        if reader.make == other.make or rules is None or others is None or not other.targets:
+        is_known = reader.make in self.rules and other.make in self.rules
+        if reader.make == other.make or not is_known or not other.targets:
             return
         if writer.recipe in self.recipes.chain(use.recipe):  # it wrote, then ran the reader's make
             return
         if not self._lacks(text, reader, other.targets) or not self._writes(reader):
             return
-        # what it needs may be made of the file by the other make
-        inputs = rules.inputs(reader.targets)
-        if not others.needs(inputs, [text, *other.targets], order_only=False):
-            self.add(MISSING_INPUT, text, reader, other, use, NONE)
+        self.add(MISSING_INPUT, text, reader, other, use, NONE)
 
     def look_at_siblings(self, kind: str, text: str, written: Iterable[Use]) -> None:
         """Look for runs of one recipe for each of its targets, which write the same file.

@@ -87,3 +87,24 @@ def test_an_input_through_a_stamp_of_the_other_make(tmp_path: Path) -> None:
     (tmp_path / "lib/f.c").write_text("int f(void) { return 3; }\n")
     assert make(tmp_path) == 0
     assert subprocess.run([tmp_path / "prog/m"], check=False).returncode == 3
+
+
+def test_an_input_of_what_a_third_make_makes(tmp_path: Path) -> None:
+    """As a test that CMake's makefiles run: it opens the libraries of the program, too."""
+    more = {"out/Makefile": "o: ../prog/m\n\tcat ../prog/m ../prog/m.c ../lib/libf.a > o\n"}
+    rules = "all:\n" + "".join(f"\t$(MAKE) -C {each}\n" for each in ("lib", "prog", "out"))
+    trace(tmp_path, "make", {"Makefile": rules, **SUB, **more})
+    assert keys(tmp_path) == []
+    before = (tmp_path / "out/o").read_bytes()
+    (tmp_path / "lib/f.c").write_text("int f(void) { return 3; }\n")
+    assert make(tmp_path) == 0
+    assert (tmp_path / "out/o").read_bytes() != before
+
+
+@pytest.mark.parametrize("option", ["-f ", "-f", "--file=", "-sf "])
+def test_makes_of_one_directory_have_their_own_files(tmp_path: Path, option: str) -> None:
+    """That another make of the directory makes the file says nothing: so are CMake's makefiles."""
+    rules = "all: a b\na b:\n\t$(MAKE) OPTION$@.mk\n.PHONY: a b\n".replace("OPTION", option)
+    more = {"a.mk": "x: in\n\tcp in x\n", "b.mk": "y: in\n\tcat x in > y\n", "in": ""}
+    trace(tmp_path, "make", {"Makefile": rules, **more})
+    assert keys(tmp_path) == ["missing-order x b"]
