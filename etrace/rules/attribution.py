@@ -84,15 +84,18 @@ class _Sure:
         """
         for make, lines in self._lines.items():
             places = dict[int, int]()
-            pairs = [*_sequences(self._recipes.of_make.get(make, ()))]
+            recipes = self._recipes.of_make.get(make, ())
+            pairs = [*_sequences(recipes)]
+            is_serial = len(pairs) == len(recipes) - 1
             for own, other in reversed(pairs):
-                self._follow(own, other, places, lines, step=-1)
+                self._follow(own, other, places, lines, is_serial, step=-1)
             for other, own in pairs:
-                self._follow(own, other, places, lines, step=1)
+                self._follow(own, other, places, lines, is_serial, step=1)
 
     def _follow(
-        self, recipe: Recipe, known: Recipe, places: dict[int, int], lines: Lines, *, step: int
-    ) -> None:
+        self, recipe: Recipe, known: Recipe, places: dict[int, int], lines: Lines, is_serial: bool,
+        *, step: int,
+    ) -> None:  # fmt: skip
         """Give a recipe without targets that of its neighbour, if it can be another line of it."""
         if recipe.targets or len(known.targets) != 1 or recipe.row in self._recipes.functions:
             return
@@ -109,6 +112,11 @@ class _Sure:
         if possible:
             places[recipe.row] = max(possible) if step < 0 else min(possible)
             recipe.targets = known.targets
+            is_next = places[recipe.row] - places[known.row] == step
+            if is_serial and is_next and known.possible == known.targets and literal_of(
+                lines.of(target)[places[recipe.row]]
+            ):  # fmt: skip
+                recipe.shown = known.targets  # no line of another rule can be in between
 
     def find_by_reader(self) -> None:
         """Give a line that wrote no target that of the only reader of what it wrote.

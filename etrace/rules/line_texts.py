@@ -140,9 +140,10 @@ class Lines:
     def shown(self, text: str) -> frozenset[str] | None:
         """Return the targets that a command shows that it is for; None when it may be for many.
 
-        Lines of which little but variables is known show nothing.
+        Lines of which little but variables is known show nothing, and a line of which all is known
+        shows more than those with variables.
         """
-        found = set[str]()
+        found, exact = set[str](), set[str]()
         for line in self.matching(text):
             targets: Iterable[str] = self._groups[line]
             is_own = _OWN.search(line) is not None
@@ -162,9 +163,11 @@ class Lines:
                     self.can_be(text, path, line) and _has_first_need(line, rule, text)
                 ):
                     found.add(path)
+                    if len(parts) == 1 and is_own:
+                        exact.add(path)
             if len(found) > N_TRIED:
                 return None
-        return frozenset(found)
+        return frozenset(exact or found)
 
     def named(self, line: str, text: str) -> set[str]:
         """Return the targets of a line whose name or first input a command has as a word."""
