@@ -111,3 +111,15 @@ def test_a_line_with_names_that_are_known_is_of_that_target(tmp_path: Path) -> N
     )
     trace(tmp_path, "make", {"Makefile": rules, "a.c": "int a;\n"})
     assert keys(tmp_path) == ["missing-order l.a s"]
+
+
+@pytest.mark.parametrize(
+    "recipe", ["\tcp in {0}\n\techo {1} > log\n", "\techo {1} > log\n\tcp in {0}\n"]
+)
+def test_a_line_beside_a_known_one_is_of_that_recipe(tmp_path: Path, recipe: str) -> None:
+    """By its text it could be of the other recipe, too, but make runs nothing in between."""
+    rules = "X = y\nall: p q\n" + "".join(
+        f"{each}: in\n{recipe.format(each, value)}" for each, value in (("p", "$X"), ("q", "$Xy"))
+    )
+    trace(tmp_path, "make", {"Makefile": rules, "in": ""})
+    assert keys(tmp_path) == ["two-writers log q"]
