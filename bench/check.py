@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +38,26 @@ PACKAGES = {
     "lz4": "", "memtester": "", "vblade": "", "mujs": "", "giflib": "", "hello": "./configure",
     "dash": "./configure", "gzip": "./configure", "patch": "./configure", "m4": "./configure",
     "psmisc": "./configure", "gperf": "./configure", "nano": "./configure",
+    "pv": "./configure", "dos2unix": "", "sl": "", "xxhash": "", "utf8proc": "", "lmdb": "",
+    "libyaml": "./configure", "libconfuse": "./configure", "popt": "./configure",
+    "cjson": "cmake -S . -B build", "tinyxml2": "cmake -S . -B build",
+    "json-c": "cmake -S . -B build", "cmocka": "cmake -G Ninja -S . -B build",
+    "jansson": "cmake -G Ninja -S . -B build", "fribidi": "meson setup build -Ddocs=false",
+}  # fmt: skip
+#: how those are built that plain make does not build
+BUILDS = {
+    "cjson": "make -C build", "tinyxml2": "make -C build", "json-c": "make -C build",
+    "cmocka": "ninja -C build", "jansson": "ninja -C build", "fribidi": "ninja -C build",
 }  # fmt: skip
 LATER_S = 100.0
 #: what no compiler, shell or version script accepts
 SPOILT = b"#error )spoilt(\n"
 
 
-def make(tree: Path, *words: str) -> int:
-    """Run make in a tree; return its status."""
+def run(directory: Path, *words: str) -> int:
+    """Run a command in a directory; return its status."""
     done = subprocess.run(
-        ["make", *words], cwd=tree, capture_output=True, check=False, timeout=600,
+        words, cwd=directory, capture_output=True, check=False, timeout=600,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
     return done.returncode
@@ -55,9 +66,18 @@ def make(tree: Path, *words: str) -> int:
 class Trial:
     """A built tree, and what is reported of it."""
 
-    def __init__(self, tree: Path) -> None:
-        self.tree, self.kept = tree, tree.with_name(tree.name + ".kept")
+    def __init__(self, tree: Path, build: Sequence[str]) -> None:
+        self.tree, self.kept, self.build = tree, tree.with_name(tree.name + ".kept"), build
         subprocess.run(["cp", "-a", tree, self.kept], check=True)
+
+    def make(self, fault: dict[str, Any] | None = None, *words: str) -> int:
+        """Build all, or ask the tool that a fault is of for a target; return the status."""
+        if fault is None:
+            return run(self.tree, *self.build)
+        directory, makefile = Path(fault["directory"]), Path(fault["makefile"])
+        if makefile.suffix == ".ninja":
+            return run(directory, "ninja", *words)
+        return run(directory, "make", "-f", str(makefile), *words)
 
     def restore(self) -> None:
         """Put the built tree back."""
@@ -70,7 +90,7 @@ class Trial:
         self.restore()
         if fault["id"] == "missing-order" and not target.is_file():  # phony
             file.unlink()
-            return make(Path(fault["directory"]), "-B", fault["targets"][0]) != 0
+            return self.make(fault, "-B", fault["targets"][0]) != 0
         if not target.is_file() or fault["id"] == "shared-temporary":
             return None
         if fault["id"] == "two-writers":
@@ -81,12 +101,12 @@ class Trial:
             if file.is_dir():
                 shutil.rmtree(file)
             file.unlink(missing_ok=True)
-            status = make(Path(fault["directory"]), fault["targets"][0])
+            status = self.make(fault, fault["targets"][0])
             return status != 0 or target.read_bytes() != before[0]
         if fault["id"] == "undeclared-output":
             target.unlink()
             file.unlink()
-            return make(self.tree) != 0 or not file.exists()
+            return self.make() != 0 or not file.exists()
         return self.is_stale(file, target, before[1])
 
     def writes(self, fault: dict[str, Any], name: str | Path) -> bool:
@@ -95,24 +115,24 @@ class Trial:
         directory, file = Path(fault["directory"]), Path(fault["file"])
         file.unlink(missing_ok=True)
         (directory / name).unlink(missing_ok=True)
-        make(directory, str(name).removeprefix(f"{directory}/"))
+        self.make(fault, str(name).removeprefix(f"{directory}/"))
         return file.exists()
 
     def is_stale(self, file: Path, target: Path, made_ns: int) -> bool:
         """Return whether a newer input is not seen, and is one."""
         later = time.time() + LATER_S
         os.utime(file, (later, later))
-        make(self.tree)
+        self.make()
         if target.stat().st_mtime_ns != made_ns:
             return False
         self.restore()
         target.unlink()
-        make(self.tree)
+        self.make()
         again = target.read_bytes() if target.exists() else b""
         self.restore()
         target.unlink()
         file.write_bytes(SPOILT)
-        status = make(self.tree)
+        status = self.make()
         return status != 0 or not target.exists() or target.read_bytes() != again
 
 
@@ -129,6 +149,7 @@ def row(package: str, work: Path, most: int, jobs: int) -> str:
     if prepare := PACKAGES.get(package):
         subprocess.run(["sh", "-c", prepare], cwd=tree, check=True, capture_output=True)
     began = time.monotonic()
+    build = [*BUILDS.get(package, "make").split(), f"-j{jobs}"]
     command: list[str | Path] = [
         BIN / "etrace",
         "run",
@@ -137,8 +158,7 @@ def row(package: str, work: Path, most: int, jobs: int) -> str:
         "--backend",
         "ptrace",
         "--",
-        "make",
-        f"-j{jobs}",
+        *build,
     ]
     subprocess.run(command, cwd=tree, check=True, capture_output=True)
     built = time.monotonic() - began
@@ -154,7 +174,7 @@ def row(package: str, work: Path, most: int, jobs: int) -> str:
     )
     took = time.monotonic() - began
     found = json.loads(check.stdout)
-    trial = Trial(tree)
+    trial = Trial(tree, build)
     verdicts = [trial.is_true(fault) for fault in found["faults"][:most]]
     for fault, verdict in zip(found["faults"], verdicts, strict=False):
         print(verdict, fault["id"], fault["file"], fault["targets"][:3], file=sys.stderr)
