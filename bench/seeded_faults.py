@@ -3,8 +3,8 @@
 
 Each project of bench/seeded/ has files, a build that has no fault, and faults: what is reported (an
 id and a file), then a file, what is taken out of it and what is put there instead, and so on. Each
-fault is put into a fresh copy alone, which is built, traced by ptrace, and checked. A project as it
-is must have no report at all.
+fault is put into a fresh copy alone, which is built, traced by ptrace, and checked. Without a fault
+nothing must be reported.
 
     python3 bench/seeded_faults.py [--work DIR] [--jobs N] [PROJECT...]
 """
@@ -70,7 +70,7 @@ def row(name: str, work: Path, jobs: int) -> Iterator[int]:
     false = reports(project, [], tree, jobs)
     n_found = 0
     for report in false:
-        print(f"{name}: as it is: {report}", file=sys.stderr)
+        print(f"{name}: without a fault: {report}", file=sys.stderr)
     for expected, *changes in project["faults"]:
         found = reports(project, changes, tree, jobs)
         n_found += expected in found
@@ -82,7 +82,7 @@ def row(name: str, work: Path, jobs: int) -> Iterator[int]:
 
 
 def main() -> None:
-    """Print the table; the exit status is 1 when a fault was missed or one reported is none."""
+    """Print the table; the exit status is 1 when a fault was missed or a false one reported."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     names = sorted(path.stem for path in SEEDED.glob("*.toml"))
     parser.add_argument("projects", metavar="PROJECT", nargs="*", default=names)

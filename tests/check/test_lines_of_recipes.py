@@ -104,7 +104,7 @@ def test_a_line_that_two_rules_have_may_be_of_either(tmp_path: Path, command: st
 
 
 def test_a_line_with_names_that_are_known_is_of_that_target(tmp_path: Path) -> None:
-    """It could also be a line of the members, of which no word but one is known."""
+    """It could also be a line of the members: only the library is known of that."""
     rules = (
         "all: l.a s\nl.a: l.a(a.o)\n(%.o): %.o\n\t$(AR) $(ARFLAGS) l.a $%\na.o: a.c\n"
         "s:\n\tnm l.a > $@\n"
