@@ -39,15 +39,18 @@ PACKAGES = {
     "dash": "./configure", "gzip": "./configure", "patch": "./configure", "m4": "./configure",
     "psmisc": "./configure", "gperf": "./configure", "nano": "./configure",
     "pv": "./configure", "dos2unix": "", "sl": "", "xxhash": "", "utf8proc": "", "lmdb": "",
-    "libyaml": "./configure", "libconfuse": "./configure", "popt": "./configure",
+    "zopfli": "", "libb64": "", "libdeflate": "", "scdoc": "", "tinycdb": "",
+    "argtable2": "./configure", "popt": "./configure", "libyaml": "cmake -S . -B build",
     "cjson": "cmake -S . -B build", "tinyxml2": "cmake -S . -B build",
     "json-c": "cmake -S . -B build", "cmocka": "cmake -G Ninja -S . -B build",
-    "jansson": "cmake -G Ninja -S . -B build", "fribidi": "meson setup build -Ddocs=false",
+    "jansson": "cmake -G Ninja -S . -B build", "pixman": "meson setup build",
+    "fribidi": "meson setup build -Ddocs=false",
 }  # fmt: skip
 #: how those are built that plain make does not build
 BUILDS = {
     "cjson": "make -C build", "tinyxml2": "make -C build", "json-c": "make -C build",
     "cmocka": "ninja -C build", "jansson": "ninja -C build", "fribidi": "ninja -C build",
+    "pixman": "ninja -C build", "libyaml": "make -C build", "lmdb": "make -C libraries/liblmdb",
 }  # fmt: skip
 LATER_S = 100.0
 #: what no compiler, shell or version script accepts
@@ -147,7 +150,11 @@ def row(package: str, work: Path, most: int, jobs: int) -> str:
     )  # fmt: skip
     tree = Path(done.stdout.splitlines()[-1])
     if prepare := PACKAGES.get(package):
-        subprocess.run(["sh", "-c", prepare], cwd=tree, check=True, capture_output=True)
+        path = f"{BIN}:{os.environ['PATH']}"  # for meson
+        subprocess.run(
+            ["sh", "-c", prepare], cwd=tree, env={**os.environ, "PATH": path}, check=True,
+            capture_output=True,
+        )  # fmt: skip
     began = time.monotonic()
     build = [*BUILDS.get(package, "make").split(), f"-j{jobs}"]
     command: list[str | Path] = [
