@@ -10,6 +10,7 @@ from traced_builds import trace
 
 from etrace.cli.main import cas
 from etrace.nfsdb.store import open_database
+from etrace.query.rows.records import Records
 from etrace.rules import ninja_rules
 from etrace.rules.graph import Graph
 from etrace.rules.rule import Rules
