@@ -97,6 +97,7 @@ LISTED = {
     "etrace/sandbox/programs.py": (1, TRUSTED),
     "etrace/sandbox/run.py": (1, FOLDER),
     "etrace/service/caller.py": (3, KERNEL),
+    "etrace/spec/builders.py": (1, PROGRAM),
     "etrace/spec/database.py": (1, PROGRAM),
     "etrace/redaction/commands.py": (1, PROGRAM),
     "etrace/redaction/names.py": (1, PROGRAM),

@@ -23,7 +23,8 @@ from etrace.check.writers import Writers
 from etrace.query.files import READ, WRITE
 from etrace.rules.line_texts import literal_of
 from etrace.rules.recipes import Recipe, Use
-from etrace.rules.rule import NINJA, Rules
+from etrace.rules.rule import Rules
+from etrace.spec.builders import NINJA
 from etrace.spec.database import NONE
 
 #: what may make a directory where it is not there yet, in a line that a shell ran

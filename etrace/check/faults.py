@@ -35,7 +35,8 @@ from etrace.export.ninja import escape_path
 from etrace.query.files import READ, WRITE
 from etrace.query.rows.file_kinds import USUAL, FileKind
 from etrace.rules.recipes import Recipe, Recipes, Use
-from etrace.rules.rule import NINJA, Rules, absolute
+from etrace.rules.rule import Rules, absolute
+from etrace.spec.builders import NINJA
 from etrace.spec.database import NONE
 
 SYMMETRIC = (TWO_WRITERS, SHARED_TEMPORARY)

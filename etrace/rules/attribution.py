@@ -23,7 +23,8 @@ from etrace.rules.goals import SLACK_NS
 from etrace.rules.graph import Graph, Ready
 from etrace.rules.line_texts import Lines, literal_of
 from etrace.rules.recipes import LATE_NS, Recipe, Recipes
-from etrace.rules.rule import NINJA, Rules
+from etrace.rules.rule import Rules
+from etrace.spec.builders import NINJA
 from etrace.spec.database import NONE
 
 #: recipes with equal lines that are compared with a command by the names of their targets, and

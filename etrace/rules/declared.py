@@ -33,10 +33,11 @@ from etrace.nfsdb.owned import check_owner, is_captured
 from etrace.query.files import BITS, READ, WRITE
 from etrace.rules import exported, generated, make_database, ninja_rules
 from etrace.rules.recipes import Recipes
-from etrace.rules.rule import NINJA, Rules
+from etrace.rules.rule import Rules
 from etrace.sandbox import run as sandbox
 from etrace.sandbox.programs import UntrustedError, opened, trusted_path
 from etrace.sandbox.run import Allowed, Limits
+from etrace.spec.builders import NINJA
 from etrace.spec.database import ACCESS, NONE, file_type
 
 REFUSED = ("its make is not run", "run etrace check as that user")

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 
 from libetrace.core.hashes import murmur_hash, rapid_hash
 
+from etrace.spec import builders
+
 NAME = b".ninja_log"
 #: Chromium's has 10 MB
 MAX_LOG_BYTES = 64 << 20
@@ -167,7 +169,7 @@ NINJA = Builder(
     b"Cfjkldw", b"", b"", frozenset((b"h", b"t")), frozenset(), frozenset(), has_variables=False
 )
 #: names of the files of programs
-BUILDERS = {b"make": MAKE, b"gmake": MAKE, b"ninja": NINJA, b"ninja-build": NINJA, b"samu": NINJA}
+BUILDERS = {name: MAKE if tool == builders.MAKE else NINJA for name, tool in builders.TOOLS.items()}
 
 
 class _NoGoalsError(Exception):

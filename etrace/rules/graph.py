@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from etrace.rules.rule import NINJA, Rule, Rules
+from etrace.rules.rule import Rule, Rules
+from etrace.spec.builders import NINJA
 from etrace.spec.database import NONE
 
 SERIAL = ".NOTPARALLEL"

@@ -16,7 +16,8 @@ from pathlib import Path
 from etrace.query.files import WRITE
 from etrace.rules import dependency_files
 from etrace.rules.recipes import Recipe, Recipes
-from etrace.rules.rule import NINJA, Rules
+from etrace.rules.rule import Rules
+from etrace.spec.builders import NINJA
 
 
 def find_learned(recipes: Recipes, rules: Mapping[int, Rules]) -> None:

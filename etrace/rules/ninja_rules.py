@@ -16,7 +16,8 @@ from pathlib import Path
 from etrace.errors import EtraceError
 from etrace.rules import dependency_files, generated, ninja_deps, ninja_manifest
 from etrace.rules.ninja_manifest import Edge
-from etrace.rules.rule import NINJA, Rule, Rules, absolute, is_there, place
+from etrace.rules.rule import Rule, Rules, absolute, is_there, place
+from etrace.spec.builders import NINJA
 
 SHORT, LONG = "d:f:j:k:l:nt:vw:C:h", ["help", "version", "verbose", "quiet"]
 

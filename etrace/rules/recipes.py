@@ -24,7 +24,8 @@ from etrace.query.rows.records import Records
 from etrace.rules import goals
 from etrace.rules.goals import BUILDERS, Builder
 from etrace.rules.line_texts import Lines, shell_command
-from etrace.rules.rule import MAKE, NINJA, Rules
+from etrace.rules.rule import Rules
+from etrace.spec.builders import MAKE, NINJA
 from etrace.spec.database import ACCESS, EXISTS, NONE, file_type
 from etrace.spec.path_style import style_of
 

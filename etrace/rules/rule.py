@@ -14,8 +14,8 @@ from pathlib import Path
 from libetrace.core.regular_file import PATH_MAX
 
 from etrace.rules.reach import Reach, bits_of
+from etrace.spec.builders import NINJA
 
-MAKE, NINJA = "make", "ninja"
 #: of an archive, as make has it: LIBRARY(MEMBER)
 _MEMBER = re.compile(r"(?<=.)\([^()]+\)$")
 #: goals that are looked at one by one

@@ -14,7 +14,8 @@ from libetrace.image.header import group_names
 
 from etrace.postprocess.run import product
 from etrace.rules.declared import Asked
-from etrace.rules.rule import MAKE, NINJA, Rule, Rules
+from etrace.rules.rule import Rule, Rules
+from etrace.spec.builders import MAKE, NINJA
 from etrace.spec.database import NONE
 
 TABLES = group_names("rules")

@@ -22,7 +22,7 @@ from etrace.rules.declared import Asked
 from etrace.rules.goals import MAX_LOG_BYTES, NAME, log_version
 from etrace.rules.graph import Graph
 from etrace.rules.recipes import Recipes
-from etrace.rules.rule import NINJA
+from etrace.spec.builders import NINJA
 from etrace.spec.database import NONE
 
 NOT_READ = "its rules were not read: cas pp --targets"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from etrace.rules.rule import NINJA, Rule, Rules, absolute, place
+from etrace.rules.rule import Rule, Rules, absolute, place
+from etrace.spec.builders import NINJA
 
 LIBRARY = "libf.so.1.2.3"
 
