@@ -29,19 +29,17 @@ LISTS = _lists()
 STRONG, WEAK, ABOUT = LISTS["strong"], LISTS["weak"], LISTS["about"]
 STRONG_ENDS = tuple(LISTS["strong_ends"])
 WEAK_END = re.compile(
-    r"(?<!com)(?<!by)(?<!sur)(?<!tres)(?<!en)(?<!single)(?<!multi)(?<!first)(?<!sub)(?<!render)"
-    r"(?<!band)(?<!high)(?<!low)(?<!all)(?<!over)(?<!under)(?<!pre)(?<!lto)(?<!opt)"
-    r"(?:pass|pwd)$|(?:root|db|bind|admin|user|my|key|store|ldap|sudo|pg|sql)pw$"
+    "".join(f"(?<!{word})" for word in sorted(LISTS["no_weak_ends"]))
+    + f"(?:{'|'.join(LISTS['weak_ends'])})$|(?:{'|'.join(LISTS['weak_pw_ends'])})$"
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_TAILS = frozenset(["value", "values", "base64", "b64", "raw", "text", "plain", "str", "string"])
 
 
 @lru_cache(maxsize=1 << 16)
 def words_of(name: str) -> tuple[str, ...]:
     """Return the words of a name in small letters, without numbers at its end."""
     found = [word.lower() for word in _WORDS.findall(name[-MAX_NAME:])]
-    while len(found) > 1 and (found[-1].isdigit() or found[-1] in _TAILS):
+    while len(found) > 1 and (found[-1].isdigit() or found[-1] in LISTS["tails"]):
         found.pop()
     return tuple(found)
 
@@ -82,11 +80,7 @@ def _is_joined(words: tuple[str, ...]) -> bool:
 def _key_is_secret(words: tuple[str, ...]) -> bool:
     at = len(words) - 1 - words[::-1].index("key")
     tail = words[at + 1 :]
-    return (
-        at > 0
-        and words[at - 1] in LISTS["keys"]
-        and set(tail) <= {"id", "data", "base", "pem", "content"}
-    )
+    return at > 0 and words[at - 1] in LISTS["keys"] and LISTS["key_tails"].issuperset(tail)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -102,9 +96,7 @@ def is_key(name: str) -> bool:
 
 #: values that keep no secret: `--token=yes`, `PASS=0`
 _TRIVIAL = re.compile(
-    r"(?i)(?:\d{0,3}|y|n|m|yes|no|on|off|true|false|none|null|nil|undefined|auto|default|ok|pass|passed"
-    r"|fail|failed|empty|required|optional|always|never|stdin|prompt|ask|env|inherit|enabled"
-    r"|disabled|void|int|char|string|-|\.|[^A-Za-z0-9]+|x{3,}|<[\w -]+>|\.\.\.)"
+    rf"(?i)(?:\d{{0,3}}|{'|'.join(LISTS['trivial'])}|-|\.|[^A-Za-z0-9]+|x{{3,}}|<[\w -]+>|\.\.\.)"
 )
 #: a value that comes from elsewhere: $NAME, ${NAME}, $(..), %NAME%, @NAME@, {{..}}, env:NAME
 _REFERENCE = re.compile(
@@ -132,14 +124,6 @@ def keeps(name: str, value: str) -> bool:
         if is_harmless(value):
             return False
         last = words_of(name)[-1]
-        is_file = last.endswith("pwd") or last in (
-            "key",
-            "keys",
-            "credentials",
-            "creds",
-            "auth",
-            "cookie",
-            "cookies",
-        )
+        is_file = last.endswith("pwd") or last in LISTS["files"]
         return not (is_file and _PATH.fullmatch(value.strip("\"'")) and value[-1:] not in "=")
     return is_key(name) and _RANDOM.fullmatch(value.strip("\"'")) is not None
