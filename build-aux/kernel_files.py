@@ -30,7 +30,7 @@ KERNELS = [
 OLDEST, NEWEST_TESTED = KERNELS[0], KERNELS[-1]
 MAX_COLUMNS = 100
 # kmod/src/record has these because kbuild compiles no file outside of the module's folder
-WRAPPERS = {f"record/{name}": f"etrace_{name}" for name in ("format", "record", "split")}
+WRAPPERS = {f"record/{name}": f"etrace_{name}" for name in ("format", "record", "secret", "split")}
 PROBE_FOLDERS = {"event", "probe"}
 # symbol -> the definition that says that modules get it, and where the kernel would export it
 EXPORTS = {

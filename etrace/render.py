@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import jinja2
 
 from etrace.errors import EtraceError, SpecError
-from etrace.spec import database, model, syscalls
+from etrace.redaction import names, texts
+from etrace.spec import builders, database, model, syscalls
 
 #: rendered file -> template, relative to the top of the tree and to etrace/spec/templates
 OUTPUTS = {
@@ -28,6 +29,8 @@ OUTPUTS = {
     "cython/libetrace/image/schema.json": "schema.json.j2",
     "cython/libetrace/image/schema.pxd": "schema.pxd.j2",
     "native/capture/tool_names.h": "tool_names.h.j2",
+    "native/format/etrace_builders.h": "builders.h.j2",
+    "native/format/etrace_secret_names.h": "secret_names.h.j2",
     "native/ptrace/task/calls.h": "ptrace_calls.h.j2",
     "native/preload/library/calls.h": "preload_calls.h.j2",
     "native/bpf/calls.h": "bpf_calls.h.j2",
@@ -137,6 +140,10 @@ def outputs(top: Path) -> dict[Path, str]:
         "type_shift": database.TYPE_SHIFT,
         "tools": tool_names(),
         "calls": syscalls.load(),
+        "builders": [name.decode() for name in builders.TOOLS],
+        "secret_names": names.LISTS,
+        "max_name": names.MAX_NAME,
+        "hidden": texts.HIDDEN,
     }
     templates = top / "etrace" / "spec" / "templates"
     return {top / path: render(templates / name, values) for path, name in OUTPUTS.items()}

@@ -282,10 +282,11 @@ def events(lines: Iterable[Line]) -> Iterator[Event]:
 
 
 def events_by_task(trace: Trace) -> Iterator[Iterator[Event]]:
-    """Yield the events of one task after the other."""
+    """Yield the events of one task after the other, without variables of the environment."""
     tasks: defaultdict[int, list[Line]] = defaultdict(list)
     for line in trace.lines:
-        tasks[line.upid].append(line)
+        if line.upid:
+            tasks[line.upid].append(line)
     return map(events, tasks.values())
 
 

@@ -64,7 +64,8 @@ def arguments(options: Options, log: str, found: tuple[int, ...]) -> list[str]:
     names = syscalls.load().of_strace("always", *(when for when, wanted in asked.items() if wanted))
     calls = ",".join(f"?{name}" for name in names)  # `?`: this machine may not have it
     words = ["-f", "--seccomp-bpf", "-q", "-ttt", "-y", "-s", str(STRING_BYTES)]
-    words += ["-v"] if options.env else []
+    # it cannot ask for the environments of make and ninja alone: the converter drops the others
+    words += ["-v"] if options.env else ["-e", "abbrev=!execve,execveat"]
     words += ["--pidns-translation"] if found >= PIDS_VERSION else []
     # only SIGCHLD, which ends nothing: a signal that is left out has no `killed by` either
     return [*words, "-e", f"trace={calls}", "-e", "signal=!SIGCHLD", "-o", log]

@@ -172,6 +172,7 @@ class _Run:
             self.stream, os.getcwdb(), resolver=OfOwner(self.options.owner or myself()),
             reading=self.reading, is_own=True,
             says_responses=self.options.response_files, says_usage=self.options.usage,
+            keeps_environments=self.options.env,
         )  # fmt: skip
         if not self._opened(log):
             return None, CaptureError("strace wrote no log", "run it by itself: strace -f true")

@@ -28,6 +28,7 @@ from etrace.imports.access_trace.model import (
     Operation,
     Process,
 )
+from etrace.nfsdb.environment import is_traced
 from etrace.nfsdb.trace_time import build_end_ns
 from etrace.query.rows.commands import nearest_commands
 from etrace.spec.database import ACCESS, NONE, file_type
@@ -297,7 +298,7 @@ class Export:
             (image["pipe_readers"].n_rows, "pipe link{s}"),
             (image["inherited"].n_rows, "inherited descriptor{s}"),
             (image["mounts"].n_rows, "mount{s}"),
-            (image["environment"].n_rows, "environment variable{s}"),
+            (image["environment"].n_rows * is_traced(image), "environment variable{s}"),
             (threads, "thread{s} (what they did is their process's)"),
             (several, "process{es} with several programs (the last one's command line is kept)"),
             (self.n_line_ends, "line end{s} in names and command lines (written as a dot)"),

@@ -18,7 +18,7 @@ from etrace.export import replayed_files
 from etrace.export.goals import find_goals
 from etrace.export.makefile import quote, set_breaks
 from etrace.export.replay import Replay, replay
-from etrace.nfsdb.environment import of_processes
+from etrace.nfsdb.environment import is_traced, of_processes
 from etrace.query.rows.records import Records
 from etrace.spec.database import NONE
 
@@ -40,9 +40,10 @@ class Environments:
     """What the environment of a command has that the first command's has not."""
 
     def __init__(self, image: Image) -> None:
+        traced = of_processes(image) if is_traced(image) else {}
         lasting = {
             upid: {variable for variable in own if not VOLATILE.fullmatch(variable)}
-            for upid, own in of_processes(image).items()
+            for upid, own in traced.items()
         }
         self._own = {upid: own for upid, own in lasting.items() if own}
         self.are_known = bool(self._own)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image -> the variables of its processes, where they were traced (`etrace run --env`)."""
+"""An image -> the variables of its processes: of all with `etrace run --env`.
+
+Without, a capture keeps those of make and ninja, and hides secrets in them.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from libetrace.image.file import Image
+
+from etrace.spec.builders import is_builder
+from etrace.spec.database import NONE
 
 
 def all_variables(image: Image) -> Iterator[bytes]:
@@ -26,5 +32,14 @@ def of_processes(image: Image) -> Mapping[int, list[bytes]]:
 
 
 def is_traced(image: Image) -> bool:
-    """Whether the trace has the environment of any process."""
-    return image["environment"].n_rows > 0
+    """Return whether the trace has environments of other programs than make and ninja."""
+    executions, strangers = image["executions"], set(image["environment"]["upid"])
+    if strangers:
+        binaries = set(executions["binary"]) - {NONE}
+        builders = {path for path in binaries if is_builder(image.path_string(path))}
+        strangers -= {
+            upid
+            for upid, path in zip(executions["upid"], executions["binary"], strict=True)
+            if path in builders
+        }
+    return bool(strangers)

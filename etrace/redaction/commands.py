@@ -8,6 +8,7 @@ of `sh -c`: its words are looked at in the same way.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections import defaultdict
@@ -432,3 +433,10 @@ def shown_value(name: str, value: str) -> str:
     if is_secret(name) or keeps(name, value):
         return HIDDEN if value else value
     return without_secrets(value)
+
+
+def without_secret(variable: bytes) -> bytes:
+    """Return `NAME=value`, with HIDDEN for its value if that is a secret or has one."""
+    name, sign, value = os.fsdecode(variable).partition("=")
+    has_secret = keeps(name, value) or without_secrets(value) != value
+    return os.fsencode(name + sign + HIDDEN) if has_secret and value else variable

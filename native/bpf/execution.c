@@ -99,7 +99,7 @@ static void put_execution(struct traced *task)
 		response_add(task->upid, texts, n, execution->cwd.text,
 			     execution->sees_files ? &execution->rights : NULL,
 			     root_fd(execution->root));
-	if (options.environment) {
+	if (environment_is_wanted(&data[0])) {
 		texts = split(&execution->lists[ENVIRONMENT], &n);
 		environment_add(task->upid, texts, n);
 	}

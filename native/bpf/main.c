@@ -209,8 +209,7 @@ static void finish(void)
 	lost_records = kernel_lost_records();
 	missed_records = kernel_missed_records();
 	lost_tasks = kernel_lost_tasks();
-	if (options.environment)
-		environment_put();
+	environment_put();
 	response_put();
 	trace_close();
 	collect_warnings();

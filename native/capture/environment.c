@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Environments of the executed programs -> UPID and Env groups. Each distinct variable is kept once,
+ * Environments of the executed programs -> UPID and Env groups. Those of make and ninja are always
+ * kept, without their secrets unless environments were asked for. Each distinct variable is kept once,
  * each distinct environment once as a list of variables, so that an execution costs 16 bytes
  * where make gives the same environment to all its commands.
  *
@@ -12,8 +13,11 @@
 #include <string.h>
 
 #include "capture/interned.h"
+#include "capture/options.h"
 #include "capture/program.h"
 #include "capture/trace.h"
+#include "etrace_builders.h"
+#include "etrace_secret.h"
 
 #define KEPT_BYTES (64 << 20)
 
@@ -46,6 +50,20 @@ static void add_start(s64 upid, u32 block)
 	starts[n_starts++] = (struct start){ upid, block };
 }
 
+bool environment_is_wanted(const struct etrace_text *program)
+{
+	return options.environment || etrace_is_builder(program->text, program->len);
+}
+
+static u32 add_variable(const struct etrace_text *variable)
+{
+	char hidden[ETRACE_HIDDEN_MAX];
+	size_t len = options.environment ? 0 : etrace_hide(hidden, variable->text, variable->len, true);
+
+	return len ? interned_add(&variables, hidden, len) :
+		     interned_add(&variables, variable->text, variable->len);
+}
+
 void environment_add(s64 upid, const struct etrace_text *texts, size_t n)
 {
 	static u32 *numbers;
@@ -59,7 +77,7 @@ void environment_add(s64 upid, const struct etrace_text *texts, size_t n)
 		numbers = must_realloc(numbers, n * sizeof(*numbers));
 	}
 	for (i = 0; i < n; i++)
-		numbers[i] = interned_add(&variables, texts[i].text, texts[i].len);
+		numbers[i] = add_variable(&texts[i]);
 	add_start(upid, interned_add(&blocks, numbers, n * sizeof(*numbers)));
 }
 

@@ -44,7 +44,10 @@ int trace_error(void);
 
 /* ---- environment.c ---- */
 
-/* A program was started with these variables. */
+/* Whether what this program was started with is recorded: always of make and ninja. */
+bool environment_is_wanted(const struct etrace_text *program);
+
+/* A program was started with these variables; secrets are hidden unless `--env` asked for all. */
 void environment_add(s64 upid, const struct etrace_text *variables, size_t n);
 
 /*

@@ -19,8 +19,10 @@ from libetrace.depend import configuration as config
 from vm.rig import Guest
 
 from etrace.export.compile_commands import entries
+from etrace.nfsdb.environment import of_processes
 from etrace.nfsdb.store import open_database
 from etrace.postprocess import run
+from etrace.spec.builders import is_builder
 
 pytestmark = [
     pytest.mark.vm,
@@ -130,3 +132,32 @@ def test_the_compile_commands_are_the_same(guest: Guest, tmp_path: Path) -> None
     found = {name: commands(tmp_path / name, trace_of(guest, name)) for name in BACKENDS}
     assert len(found["ptrace"]) == 4
     assert {name: found[name] for name in OTHERS} == dict.fromkeys(OTHERS, found["ptrace"])
+
+
+#: what backends give to make, and the directory before the build's
+OWN_VARIABLES = re.compile(rb"(LD_PRELOAD|ETRACE_\w+|[AL]SAN_OPTIONS|OLDPWD|_)=.*")
+
+
+def variables_of_makes(folder: Path, trace: bytes) -> list[list[bytes]]:
+    """Return the variables of each make of a trace; no other program may have some."""
+    folder.mkdir()
+    image = database_of(folder, trace)
+    executions = image["executions"]
+    makes = {
+        upid for upid, path in zip(executions["upid"], executions["binary"], strict=True)
+        if is_builder(image.path_string(path))
+    }  # fmt: skip
+    found = of_processes(image)
+    assert set(found) == makes
+    return sorted(
+        sorted(each for each in own if not OWN_VARIABLES.fullmatch(each)) for own in found.values()
+    )
+
+
+def test_makes_alone_keep_their_environment_without_secrets(guest: Guest, tmp_path: Path) -> None:
+    found = {name: variables_of_makes(tmp_path / name, trace_of(guest, name)) for name in BACKENDS}
+    assert {name: found[name] for name in OTHERS} == dict.fromkeys(OTHERS, found["ptrace"])
+    for own in found["ptrace"]:
+        assert {b"API_TOKEN=[hidden]", b"MIRROR=[hidden]", b"NUMBER=zOrdinary7kQ"} <= set(own)
+    for name in BACKENDS:
+        assert b"KeptAside" not in trace_of(guest, name)

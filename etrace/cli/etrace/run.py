@@ -31,7 +31,7 @@ command succeeded.
 """
 #: options without a value: (name, help)
 FLAGS = (
-    ("--env", "record the environment of every program"),
+    ("--env", "record the environment of every program, not only make's without its secrets"),
     ("--mounts", "record mount and umount"),
     ("--thread-names", "record thread names (Comm)"),
     ("--wait-all", "wait for processes that outlive the command, however long"),

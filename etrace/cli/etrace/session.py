@@ -42,7 +42,11 @@ exit status: 0 the session has started; 2 wrong usage; 125 the session could not
 has changed.
 """
 FLAGS = (
-    ("--env", Option.ENVIRONMENT, "record the environment of every program"),
+    (
+        "--env",
+        Option.ENVIRONMENT,
+        "record the environment of every program, not only make's without its secrets",
+    ),
     ("--mounts", Option.MOUNTS, "record mount and umount"),
     ("--thread-names", Option.THREAD_NAMES, "record thread names (Comm)"),
     (

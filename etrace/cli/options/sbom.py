@@ -123,7 +123,7 @@ def report(bill: Bill) -> None:
     if n_unknown:
         say(f"cas: of no known package or git tree: {n_unknown} of {count(len(owned), 'file')}\n")
     if bill.request.environment and not is_traced(bill.image):
-        say("cas: the trace has no environments: etrace run --env would have kept them\n")
+        say("cas: the trace has only environments of make and ninja: etrace run --env keeps all\n")
     for problem in bill.origins.problems:
         say(f"cas: {one_line(problem)}\n")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from etrace.imports.event_lines import EventLines
 from etrace.imports.strace import values
@@ -16,6 +16,8 @@ from etrace.imports.strace.lines import Result
 from etrace.imports.strace.paths import MAX_SCRIPTS, Resolver, UnknownDirectoryError, join
 from etrace.imports.strace.tasks import Task
 from etrace.imports.strace.values import AT_FDCWD, NUMBERS, Descriptor, Text
+from etrace.redaction.commands import without_secret
+from etrace.spec.builders import is_builder
 
 O_CLOEXEC = NUMBERS[b"O_CLOEXEC"]
 CREAT_FLAGS = NUMBERS[b"O_CREAT"] | NUMBERS[b"O_WRONLY"] | NUMBERS[b"O_TRUNC"]
@@ -49,10 +51,16 @@ class BadCallError(Exception):
 
 
 class Calls:
-    """Writes the events of calls. `lacks` counts what the log lacks."""
+    """Writes the events of calls. `lacks` counts what the log lacks.
 
-    def __init__(self, out: EventLines, resolver: Resolver) -> None:
+    Without `keeps_environments` only make and ninja keep theirs, without secrets.
+    """
+
+    def __init__(
+        self, out: EventLines, resolver: Resolver, *, keeps_environments: bool = True
+    ) -> None:
         self.out = out
+        self._keeps_environments = keeps_environments
         self.resolver = resolver
         self.seen: set[bytes] = set()
         self.lacks: Counter[str] = Counter()
@@ -177,10 +185,14 @@ class Calls:
         self.out.execution(task.upid, time_ns, (interpreter, program, cwd), argv)
         if files := sum(len(word) > 1 and word.startswith(b"@") for word in argv[1:]):
             self.responses[argv[0]] += files
-        if len(args) > 2 and args[2][:1] == b"[":
+        if len(args) < 3 or args[2][:1] != b"[":
+            return
+        if self._keeps_environments:
             self._add_environment(task.upid, time_ns, self._list(args[2]))
+        elif is_builder(interpreter):
+            self._add_environment(task.upid, time_ns, map(without_secret, self._list(args[2])))
 
-    def _add_environment(self, upid: int, time_ns: int, variables: list[bytes]) -> None:
+    def _add_environment(self, upid: int, time_ns: int, variables: Iterable[bytes]) -> None:
         for variable in variables:
             upids = self._environment.get(variable)
             if upids is None:

@@ -63,6 +63,7 @@ class Converter:
     `is_own`: strace was asked for all calls, so those that the log lacks were not made.
     `says_responses`: a remark counts the response files whose contents are not saved.
     `says_usage`: a remark says that of its own run strace does not record what processes used.
+    `keeps_environments`: those of all programs that the log has, else of make and ninja alone.
     `limit` returns how large the trace may be by now.
     """
 
@@ -77,12 +78,13 @@ class Converter:
         is_own: bool = False,
         says_responses: bool = True,
         says_usage: bool = True,
+        keeps_environments: bool = True,
         limit: Callable[[], int] | None = None,
     ) -> None:
         self.out = EventLines(stream, directory, limit)
         self.reading = reading or Reading()
         self.tasks = Tasks(self.out.pid_bits)
-        self.calls = Calls(self.out, resolver or Lexical())
+        self.calls = Calls(self.out, resolver or Lexical(), keeps_environments=keeps_environments)
         self.n_processes = 0
         self.last_ns = 0
         self.first_pid = 0

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from libetrace.image.file import Image
 
-from etrace.nfsdb.environment import all_variables
+from etrace.nfsdb.environment import all_variables, is_traced
 from etrace.query.facts import source_root
 from etrace.query.rows.labels import Labels
 from etrace.query.rows.temporary import WRITES, Temporaries
@@ -194,7 +194,9 @@ class Side:
 
     @cached_property
     def environment(self) -> dict[bytes, tuple[bytes, ...]]:
-        """Values of each variable in all processes, sorted."""
+        """Values of each variable in all processes, sorted; none unless all were traced."""
+        if not is_traced(self.image):
+            return {}
         values: defaultdict[bytes, set[bytes]] = defaultdict(set)
         for variable in all_variables(self.image):
             name, _, value = variable.partition(b"=")

@@ -21,7 +21,7 @@ from functools import cached_property
 from libetrace.image.file import Image
 
 from etrace.errors import NothingFoundError
-from etrace.nfsdb.environment import of_processes
+from etrace.nfsdb.environment import is_traced, of_processes
 from etrace.query.changes.diff import argument_delta
 from etrace.query.changes.matching import Numbers, Side, roots
 from etrace.query.hashes import Hashes
@@ -176,9 +176,9 @@ class _Build:
 
     @cached_property
     def _variables(self) -> dict[int, dict[bytes, bytes]]:
+        traced = of_processes(self.image) if is_traced(self.image) else {}
         pairs = {
-            upid: [variable.partition(b"=") for variable in own]
-            for upid, own in of_processes(self.image).items()
+            upid: [variable.partition(b"=") for variable in own] for upid, own in traced.items()
         }
         return {
             upid: {name: self.side.normal(value) for name, _, value in own}

@@ -14,6 +14,8 @@
 #include "event/handlers.h"
 #include "event/names.h"
 #include "event/path.h"
+#include "etrace_builders.h"
+#include "etrace_secret.h"
 #include "memory.h"
 #include "record/emit.h"
 #include "task/deferred.h"
@@ -168,6 +170,18 @@ static bool reader_next(struct reader *reader, struct etrace_text *piece, bool *
 	return false;
 }
 
+/* Hold all of the next string, unless it is too long for the buffer. */
+static void reader_hold(struct reader *reader)
+{
+	const char *end;
+
+	do {
+		end = reader->buf + reader->held;
+		if (etrace_find_byte(reader->buf + reader->used, end, '\0') < end)
+			return;
+	} while (reader_fill(reader));
+}
+
 static void put_arguments(struct etrace_stream *stream, struct reader *reader)
 {
 	struct etrace_text piece;
@@ -181,7 +195,8 @@ static void put_arguments(struct etrace_stream *stream, struct reader *reader)
 	etrace_stream_end_of_args(stream);
 }
 
-static void put_new_proc(struct etrace_task *entry, const struct etrace_exec *exec, u64 time_ns,
+/* Returns whether the environment must be printed, too: always that of make and ninja. */
+static bool put_new_proc(struct etrace_task *entry, const struct etrace_exec *exec, u64 time_ns,
 			 struct etrace_scratch *space)
 {
 	struct etrace_stream *stream = &space->stream;
@@ -189,8 +204,11 @@ static void put_new_proc(struct etrace_task *entry, const struct etrace_exec *ex
 	struct reader reader = { mm->arg_start, mm->arg_end, space->other };
 	struct etrace_text data[3];
 	s64 argsize = reader.end - reader.at;
+	bool wants_environment = etrace_options & ETRACE_OPTION_ENVIRONMENT;
 
 	etrace_exec_names(exec, space, &data[0], &data[1]);
+	if (data[0].text)
+		wants_environment |= etrace_is_builder(data[0].text, data[0].len);
 	/* names may be in the first half of `other` */
 	data[2] = etrace_cwd_text(space->other + PATH_MAX, PATH_MAX);
 	if (!data[2].text)
@@ -203,6 +221,7 @@ static void put_new_proc(struct etrace_task *entry, const struct etrace_exec *ex
 	etrace_stream_event(stream, ETRACE_EV_NEW_PROC, &argsize, data);
 	put_arguments(stream, &reader);
 	etrace_stream_end(stream);
+	return wants_environment;
 }
 
 /*
@@ -214,11 +233,30 @@ static void put_environment(struct etrace_task *entry, u64 time_ns, struct etrac
 	struct etrace_stream *stream = &space->stream;
 	struct mm_struct *mm = current->mm;
 	struct reader reader = { mm->env_start, mm->env_end, space->other };
+	bool shows_all = etrace_options & ETRACE_OPTION_ENVIRONMENT;
+	char hidden[ETRACE_HIDDEN_MAX];
 	struct etrace_text piece;
+	bool skips = false; /* the rest of a variable that is hidden */
 	bool last = true;
 	u32 part = 0;
 
-	while (reader_next(&reader, &piece, &last)) {
+	for (;;) {
+		if (!shows_all && !skips)
+			reader_hold(&reader);
+		if (!reader_next(&reader, &piece, &last))
+			break;
+		if (skips) {
+			skips = !last;
+			continue;
+		}
+		if (!shows_all) {
+			size_t len = etrace_hide(hidden, piece.text, piece.len, last);
+
+			skips = !last;
+			last = true;
+			if (len)
+				piece = (struct etrace_text){ hidden, len };
+		}
 		if (!part) {
 			etrace_stream_begin(stream, &entry->origin, time_ns++);
 			stream->origin.upid = 0;
@@ -249,8 +287,7 @@ static void work_exec(struct etrace_task *entry, const struct etrace_call *call,
 {
 	count_foreign_root(entry);
 	etrace_opens_free(entry);
-	put_new_proc(entry, &entry->exec, call->time_ns, space);
-	if (etrace_options & ETRACE_OPTION_ENVIRONMENT)
+	if (put_new_proc(entry, &entry->exec, call->time_ns, space))
 		put_environment(entry, call->time_ns, space);
 	etrace_exec_free(entry);
 }

@@ -7,6 +7,8 @@
 #include "calls.h"
 #include "usage.h"
 
+#include "format/etrace_builders.h"
+
 char licence[] SEC("license") = "GPL";
 
 /*
@@ -301,6 +303,38 @@ static __always_inline bool is_private(struct task_struct *current)
 	return capabilities || (flags & DUMPABLE) != DUMPABLE_BY_USER;
 }
 
+#define BUILDER_WORDS (ETRACE_BUILDER_MAX / sizeof(u64))
+
+/* Whether a name that the kernel has is that of make or ninja. On its own for the verifier, as few paths. */
+__noinline int is_builder(u64 from)
+{
+	u64 name[BUILDER_WORDS] = {};
+	u32 i, k;
+
+	if (bpf_probe_read_kernel_str(name, sizeof(name), (const void *)from) < 0)
+		return 0;
+	for (i = 0; i < ETRACE_N_BUILDERS; i++) {
+		const u64 *known = (const u64 *)etrace_builders[i];
+		u64 difference = 0;
+
+		for (k = 0; k < BUILDER_WORDS; k++)
+			difference |= name[k] ^ known[k];
+		if (!difference)
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * Whether the environment is sent: always of make and ninja, by the name that was executed or that of
+ * the file. Who receives it knows the path, and drops that of a script with such a name.
+ */
+static __always_inline bool is_environment_wanted(const struct task_struct *current, struct linux_binprm *program)
+{
+	return wants_environment || is_builder((u64)&current->comm) ||
+	       is_builder((u64)BPF_CORE_READ(program, file, f_path.dentry, d_name.name));
+}
+
 static __always_inline void executed(u64 *ctx, bool is_again)
 {
 	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
@@ -310,6 +344,7 @@ static __always_inline void executed(u64 *ctx, bool is_again)
 	struct mm_struct *mm;
 	struct scratch *scratch;
 	u64 begin, end, env_begin, env_end;
+	bool has_environment;
 	u32 pid;
 	u32 at;
 
@@ -336,7 +371,8 @@ static __always_inline void executed(u64 *ctx, bool is_again)
 	env_begin = BPF_CORE_READ(mm, env_start);
 	env_end = BPF_CORE_READ(mm, env_end);
 	scratch->head.values[0] = (s64)(end - begin);
-	scratch->head.values[1] = wants_environment ? (s64)(env_end - env_begin) : 0;
+	has_environment = is_environment_wanted(current, program);
+	scratch->head.values[1] = has_environment ? (s64)(env_end - env_begin) : 0;
 	scratch->head.values[2] = is_compat();
 	at = take_kernel_string(scratch, 0, 0, BPF_CORE_READ(program, filename));
 	at = take_kernel_string(scratch, 1, at, BPF_CORE_READ(program, interp));
@@ -345,7 +381,7 @@ static __always_inline void executed(u64 *ctx, bool is_again)
 	at = take_kernel_string(scratch, 4, at, (const char *)&current->comm);
 	record_put(task, scratch, at, BPF_RB_FORCE_WAKEUP);
 	put_list(key, pid, 0, begin, end);
-	if (wants_environment)
+	if (has_environment)
 		put_list(key, pid, 1, env_begin, env_end);
 }
 

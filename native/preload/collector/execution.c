@@ -196,7 +196,7 @@ void execution_put_start(struct process *process, struct event *event)
 	data[2] = (struct etrace_text){ process->cwd, strlen(process->cwd) };
 	put_new_proc(process, now, data, list, n);
 	list = take_list(&strings, event->head.args[1], &n);
-	if (options.environment)
+	if (environment_is_wanted(&data[0]))
 		environment_add(process->upid, list, n);
 	put_objects(process, now, &strings, event->head.args[2], lowest_free(&open));
 	process->started = now;

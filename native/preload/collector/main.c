@@ -98,8 +98,7 @@ static void finish(void)
 {
 	enum ending ending = supervise_ending();
 
-	if (options.environment)
-		environment_put();
+	environment_put();
 	trace_close();
 	saved_put();
 	collect_warnings();

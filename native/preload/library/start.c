@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A program has been loaded, and its end: what the kernel gave it and which descriptors it has. */
+#include "format/etrace_builders.h"
+
 #include "chunk.h"
 #include "objects.h"
 #include "paths.h"
@@ -131,14 +133,17 @@ static void put_start(char **arguments, char **environment, const char *name)
 {
 	struct open_set open;
 	bool wants_environment = ring_wants() & RING_WANTS_ENVIRONMENT;
+	size_t name_length = name ? length(name) : 0;
 	struct record record;
 	struct path path;
 
 	find_open(&open);
 	record_begin(&record, RING_STARTED);
-	record_string(&record, name ? name : "", name ? length(name) : 0);
+	record_string(&record, name ? name : "", name_length);
 	path_of_program(&path);
 	put_path(&record, &path);
+	wants_environment = wants_environment || etrace_is_builder(path.text, path.n) ||
+			    (name && etrace_is_builder(name, name_length));
 	path_of_cwd(&path);
 	put_path(&record, &path);
 	record_string(&record, (const char *)&open, 1 + open.n);

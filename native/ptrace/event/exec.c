@@ -354,7 +354,7 @@ static void put_program(struct task *task, u64 now)
 	etrace_prefix_init(&prefix, task->upid, task->cpu, now);
 	trace_put_execution(&prefix, data, arguments, image.argc);
 	add_responses(task, arguments, cwd);
-	if (options.environment)
+	if (environment_is_wanted(&data[0]))
 		environment_add(task->upid, strings_of(image.envp, image.n_env), image.n_env);
 }
 

@@ -152,8 +152,7 @@ static void finish(enum loop_end end)
 	if (end == LOOP_FRONT_GONE)
 		ending = ENDING_TRACER;
 	task_for_each(put_written, NULL);
-	if (options.environment)
-		environment_put();
+	environment_put();
 	response_put();
 	trace_close();
 	if (end == LOOP_SURVIVORS) {

@@ -10,6 +10,7 @@ OUT=$WORK/backends
 project=$1
 folder=/run/etrace-build
 export LC_ALL=C HOME=/nonexistent
+export API_TOKEN=zKeptAside7kQ MIRROR=https://me:zKeptAside7kQ@example.org/ NUMBER=zOrdinary7kQ
 
 # build HOW OPTION...: the same paths, and as far as a build can, the same contents
 build() {
