@@ -30,18 +30,19 @@ from etrace.errors import EtraceError
 from etrace.nfsdb.above import my_users
 from etrace.nfsdb.environment import of_processes
 from etrace.nfsdb.owned import check_owner, is_captured
-from etrace.query.files import BITS, READ, WRITE
-from etrace.rules import exported, generated, make_database, ninja_rules
+from etrace.query.files import BITS, WRITE
+from etrace.redaction.texts import HIDDEN
+from etrace.rules import generated, make_database, ninja_rules
 from etrace.rules.recipes import Recipes
 from etrace.rules.rule import Rules
 from etrace.sandbox import run as sandbox
 from etrace.sandbox.programs import UntrustedError, opened, trusted_path
 from etrace.sandbox.run import Allowed, Limits
-from etrace.spec.builders import NINJA
+from etrace.spec.builders import MAKE, NINJA, TOOLS
 from etrace.spec.database import ACCESS, NONE, file_type
 
+NAMES = tuple(os.fsdecode(name) for name, tool in TOOLS.items() if tool == MAKE)
 REFUSED = ("its make is not run", "run etrace check as that user")
-NAMES = ("make", "gmake")
 ROOT = 0
 FOREIGN = "another user owns it, and root reads no makefiles of others"
 PLAIN = "root's make reads only plain files that nobody else owns or may write"
@@ -60,7 +61,7 @@ _STDIN = re.compile(
 )
 LIMITS = Limits(seconds=120, memory_bytes=8 << 30, output_bytes=256 << 20, processes=512)
 
-
+UNKNOWN = "the variables that it was handed are not in the trace: etrace run keeps them"
 TOO_LONG = "reading its rules takes too much of the build's time: etrace check does it"
 
 
@@ -74,7 +75,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A run of make; words are its arguments, and the variables of the makes around it."""
+    """A run of make; words are its arguments, and variables of the makes around it."""
 
     program: bytes
     words: tuple[bytes, ...]
@@ -84,11 +85,11 @@ class _Started:
     @property
     def key(self) -> tuple[object, ...]:
         """Return what distinguishes it from others."""
-        return self.directory, self.words, tuple(sorted(self.environment.items()))
+        return self.directory, self.words, tuple(sorted(_own_environment(self.environment).items()))
 
 
 class _Makes:
-    """How each make of an image was started, and what it hands on to the makes below it."""
+    """How each make of an image was started."""
 
     def __init__(self, recipes: Recipes, *, runs_shell: bool, seconds: float) -> None:
         self.recipes, self.runs_shell = recipes, runs_shell
@@ -98,9 +99,6 @@ class _Makes:
             pairs = (variable.partition(b"=") for variable in own)
             self._traced[upid] = {name: value for name, _, value in pairs}
         self._started: dict[int, _Started | str] = {}
-        self._handed: dict[int, dict[bytes, bytes] | str] = {}
-        self._directives = exported.Directives()
-        self._printed: dict[tuple[object, ...], bytes | str] = {}
 
     def seconds_left(self) -> float:
         """Return how long makes may still be asked."""
@@ -111,8 +109,9 @@ class _Makes:
         if row not in self._started:
             recipes = self.recipes
             environment = self._environment(row)
-            is_traced = recipes.image["executions"]["upid"][row] in self._traced
-            words = [*_inherited(recipes, row, is_traced), *recipes.argv(row)[1:]]
+            traced = self._traced.get(recipes.image["executions"]["upid"][row])
+            has_flags = traced is not None and not _is_hidden(traced.get(b"MAKEFLAGS", b""))
+            words = [*_inherited(recipes, row, has_flags), *recipes.argv(row)[1:]]
             self._started[row] = environment if isinstance(environment, str) else _Started(
                 recipes.image.path_string(recipes.image["executions"]["binary"][row]),
                 tuple(words), Path(recipes.records.directory(row)), environment,
@@ -120,54 +119,25 @@ class _Makes:
         return self._started[row]
 
     def _environment(self, row: int) -> dict[bytes, bytes] | str:
+        """Return the variables of a make: of the trace, or for a first make those of this process.
+
+        Captures keep them. Imported logs may have none, and preload knows none of a static make.
+        """
         recipes = self.recipes
         if known := self._traced.get(recipes.image["executions"]["upid"][row]):
             return known
-        above, number = list[int](), recipes.of_row[row]
-        while (last := recipes.above(above[-1] if above else row)) != NONE:
-            if recipes.is_make(last):
-                break
-            above.append(last)
-        around: dict[bytes, bytes] | str = dict(os.environb)
-        if number != NONE and recipes.tool(outer := recipes.recipes[number].make) != NINJA:
-            around = self._hands_on(outer)
-        own = exported.assigned(recipes.records.argv(each) for each in above)
-        if isinstance(around, str) or own is None:
-            return exported.UNKNOWN
-        return around | own
+        number = recipes.of_row[row]
+        is_first = number == NONE or recipes.tool(recipes.recipes[number].make) == NINJA
+        return dict(os.environb) if is_first else UNKNOWN
 
-    def _hands_on(self, row: int) -> dict[bytes, bytes] | str:
-        """Return the environment of the commands of a make."""
-        if row not in self._handed:
-            self._handed[row] = self._find_handed(row)
-        return self._handed[row]
-
-    def _find_handed(self, row: int) -> dict[bytes, bytes] | str:
-        started = self.started(row)
-        if isinstance(started, str):
-            return started
-        text = self._directives.printing(self.opened(row, READ), started.environment)
-        if text is None:
-            return exported.UNKNOWN
-        if not text:
-            return started.environment
-        key = text, started.key
-        if key not in self._printed:
-            options = b"-nk", b"--eval=" + os.fsencode(text)
-            self._printed[key] = self.run(started, options, [exported.GOAL.encode()])
-        printed = self._printed[key]
-        if isinstance(printed, str):
-            return printed
-        return started.environment | exported.values(printed)
-
-    def opened(self, row: int, access: int) -> frozenset[str]:
-        """Return the files that a make opened itself, for reading or for writing."""
+    def written(self, row: int) -> frozenset[str]:
+        """Return the files that a make wrote itself."""
         opens, records = self.recipes.image["opens"], self.recipes.records
         span = self.recipes.image["executions"].span("opens.start", row)
         return frozenset(
             records.path(opens["path"][each])
             for each in span
-            if BITS[opens["mode"][each] & ACCESS] & access
+            if BITS[opens["mode"][each] & ACCESS] & WRITE
             and S_ISREG(file_type(opens["mode"][each]))
         )
 
@@ -185,10 +155,8 @@ class _Makes:
         generated.learn(rules)
         return rules
 
-    def run(
-        self, started: _Started, options: Sequence[bytes], goals: Sequence[bytes] = ()
-    ) -> bytes | str:
-        """Return what make prints with other options and more goals, or why it is not run."""
+    def run(self, started: _Started, options: Sequence[bytes]) -> bytes | str:
+        """Return what make prints with other options, or why it is not run."""
         if b"--" in started.words:
             return "its command has --"
         if not started.directory.is_dir():
@@ -208,7 +176,7 @@ class _Makes:
             with opened(path) as it:
                 if _has_guile(path):
                     return f"{path} is not run: it has Guile, and makefiles can be programs of it"
-                words, allowed = [*options, *kept, *goals], Allowed(executes=self.runs_shell)
+                words, allowed = [*options, *kept], Allowed(executes=self.runs_shell)
                 done = sandbox.run(
                     it, words, started.directory, own, allowed=allowed, limits=limits
                 )
@@ -257,7 +225,7 @@ def ask(
         if isinstance(answer, str):
             asked.unknown[row] = answer
             continue
-        own_files = makes.opened(row, WRITE)
+        own_files = makes.written(row)
         asked.rules[row] = replace(answer, own_files=own_files) if own_files else answer
     return asked
 
@@ -281,10 +249,15 @@ def _ask_ninja(
         asked.rules[row] = answer
 
 
-def _inherited(recipes: Recipes, row: int, is_environment_known: bool) -> list[bytes]:
+def _is_hidden(value: bytes) -> bool:
+    """Return whether the capture has hidden a secret in a value."""
+    return HIDDEN.encode() in value
+
+
+def _inherited(recipes: Recipes, row: int, has_flags: bool) -> list[bytes]:
     """Return the variables that the makes around this one were called with, outermost first."""
     words: list[bytes] = []
-    if is_environment_known:
+    if has_flags:
         return words  # MAKEFLAGS has them
     for number in recipes.chain(recipes.of_row[row]):
         if recipes.tool(recipes.recipes[number].make) == NINJA:
@@ -320,7 +293,7 @@ def _own_environment(environment: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     own[b"LC_ALL"] = b"C"
     own.setdefault(b"PATH", b"/usr/bin:/bin")
     flags = [w for w in environment.get(b"MAKEFLAGS", b"").split() if not _JOBS.fullmatch(w)]
-    if flags:
+    if flags and not any(map(_is_hidden, flags)):
         own[b"MAKEFLAGS"] = b" ".join(flags)
     return own
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from libetrace.core.regular_file import PATH_MAX
 
 from etrace.rules.reach import Reach, bits_of
-from etrace.spec.builders import NINJA
+from etrace.spec.builders import MAKE, NINJA
 
 #: of an archive, as make has it: LIBRARY(MEMBER)
 _MEMBER = re.compile(r"(?<=.)\([^()]+\)$")
