@@ -199,7 +199,7 @@ def test_a_failure_for_another_reason_is_no_order(tmp_path: Path, rule: str) -> 
         ("all: l.a a.o\nl.a:\n\tar rc l.a a.o\na.o: a.c config.h\n", "missing-order a.o l.a"),
         ("all: b.o\n", "missing-order config.h b.o"),
         # one that is there, of two
-        ("all: m libf.so\nm:\n\tar rc libf.a; gcc b.c -L. -lf\nlibf.so:\n\tcp b.c $@\n", ""),
+        ("all: m libf.so\nm:\n\tar rc libf.a; gcc no.c -L. -lf\nlibf.so:\n\tcp b.c $@\n", ""),
         # a dependency file, which a compiler writes
         ("all: b.o d\nb.o: b.c\n\tgcc -MMD -MF d -c -x c no.c\nd:\n-include d\n", ""),
     ],
