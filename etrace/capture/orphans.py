@@ -22,6 +22,8 @@ from typing import NoReturn
 DONE = b"."
 #: between two looks at what a tracer still traces
 POLL_MS = 10
+#: that find nothing, in a row: one may miss a child of a process that ends meanwhile
+N_LOOKS = 3
 
 
 @contextlib.contextmanager
@@ -90,9 +92,11 @@ def _end(tracer: int, fd: int) -> None:
     """End what a tracer started or traces, then it: with nothing left it cleans up and ends."""
     poll = select.poll()
     poll.register(fd, select.POLLIN)
+    n_looks = 0
     while not poll.poll(POLL_MS):
         found = _below(tracer)
-        if not found:
+        n_looks = 0 if found else n_looks + 1
+        if n_looks == N_LOOKS:
             break
         for pid in found:
             _kill(pid, tracer)

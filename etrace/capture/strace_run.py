@@ -125,15 +125,18 @@ class _Run:
             argv = self.strace(fifo)
             with signals.forwarded(self._hand_on), os.fdopen(reader, "rb", PIPE_BYTES) as log:
                 began = time.monotonic_ns()
-                self._start(argv)
+                self._start(argv, ends_with_me)
                 assert self.child is not None
-                ends_with_me(self.child.pid)
                 converted, failure = self._convert(log)
                 code = self._wait()
                 duration_ns = time.monotonic_ns() - began
                 return _Traced(code, duration_ns, self.handed_on, converted, failure)
 
-    def _start(self, argv: list[str]) -> None:
+    def _start(self, argv: list[str], ends_with_me: Callable[[int], None]) -> None:
+        def begin() -> None:
+            ends_with_me(os.getpid())  # before the command can run
+            limits.restore()
+
         environment = {name: os.environ[name] for name in os.environ if name != limits.VARIABLE}
         try:
             # close_fds=False: a build may use descriptors that the user opened (a jobserver, 3>log)
@@ -141,7 +144,7 @@ class _Run:
                 argv,
                 close_fds=False,
                 env=environment,
-                preexec_fn=limits.restore,  # noqa: PLW1509
+                preexec_fn=begin,  # noqa: PLW1509
             )  # there is no other thread
         except OSError as error:
             raise CaptureError(

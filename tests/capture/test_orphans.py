@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -58,6 +59,19 @@ def test_a_signal_that_kills_strace_as_well_leaves_nothing_of_the_group(tmp_path
         assert pipe.read() == b""
     assert capture.wait() == -signal.SIGKILL
     trying.until(lambda: not any((tmp_path / "tmp").iterdir()))
+
+
+def test_a_child_that_one_look_misses_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is listed may end when its child is not listed yet."""
+    tracer = subprocess.Popen(["sh", "-c", "trap '' TERM; sleep 1000 & echo $!; wait; exit 7"],
+                              stdout=subprocess.PIPE)  # fmt: skip
+    assert tracer.stdout is not None
+    child = os.pidfd_open(int(tracer.stdout.readline()))
+    looks, below = iter([set[int](), set[int]()]), orphans._below
+    monkeypatch.setattr(orphans, "_below", lambda pid: next(looks, None) or below(pid))
+    orphans._end(tracer.pid, os.pidfd_open(tracer.pid))
+    assert tracer.wait() == 7
+    select.select([child], [], [])  # it has ended
 
 
 def test_the_directory_goes_away_when_all_is_well(
