@@ -46,7 +46,7 @@ def test_each_form_is_read(tmp_path: Path, form: str) -> None:
     assert list(dependency_files.inputs(write(tmp_path, text))) == names
 
 
-@pytest.mark.parametrize("form", set(FORMS) - {"a colon in a target"})
+@pytest.mark.parametrize("form", sorted(set(FORMS) - {"a colon in a target"}))
 def test_ninja_reads_the_same(tmp_path: Path, form: str) -> None:
     text, names = FORMS[form]
     write(tmp_path, text)
