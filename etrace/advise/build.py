@@ -35,7 +35,7 @@ from etrace.rules.targets import PROBES
 from etrace.spec.database import ACCESS, NONE, file_type
 from etrace.timing.critical_path import CriticalPath, find_critical_path
 from etrace.timing.dependencies import began_ns
-from etrace.timing.recipe_order import RecipeOrder
+from etrace.timing.recipe_order import find_recipe_order
 from etrace.timing.what_if import Simulation
 
 #: a gain below this part of the elapsed time is noise: so much do repeated builds differ on a
@@ -65,10 +65,10 @@ class Build:
 
     def __init__(
         self, image: Image, kinds: FileKinds | None = None, commands: Commands | None = None,
-        labels: Labels | None = None, order: RecipeOrder | None = None,
+        labels: Labels | None = None,
     ) -> None:  # fmt: skip
-        """Take what somebody knows of the image already, and of the rules of its makes."""
-        self.image, self._kinds, self._commands, self._order = image, kinds, commands, order
+        """Take what somebody knows of the image already."""
+        self.image, self._kinds, self._commands = image, kinds, commands
         self.executions = image["executions"]
         self.labels, self.classes = labels or Labels(image), Classes(image)
         self._names: dict[int, bytes] = {NONE: b""}
@@ -76,7 +76,7 @@ class Build:
     @cached_property
     def simulation(self) -> Simulation:
         """The build as it can run again."""
-        return Simulation(self.image, self._order)
+        return Simulation(self.image, find_recipe_order(self.image))
 
     @cached_property
     def n_processors(self) -> int:

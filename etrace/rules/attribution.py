@@ -30,6 +30,8 @@ from etrace.spec.database import NONE
 #: recipes with equal lines that are compared with a command by the names of their targets, and
 #: commands that ended just before another one; recipes that may go on
 N_ALIKE, N_OPEN = 64, 256
+#: on a busy machine make may run so late what fits the next line by its text
+OVERDUE_NS = 2_000_000_000
 
 
 def find_targets(recipes: Recipes, rules: Mapping[int, Rules]) -> None:
@@ -273,7 +275,7 @@ class MakeOrder:
                 line -= 1
                 at = bisect_right(ends, child.start_ns + SLACK_NS) - 1
                 least = max(at - N_ALIKE, 0)
-                while at >= least and ends[at] >= child.start_ns - LATE_NS:
+                while at >= least and ends[at] >= child.start_ns - OVERDUE_NS:
                     each = by_end[at]
                     is_free = each.row not in self._sure and each.start_ns < child.start_ns
                     if is_free and self._can_be(each, node, line):
@@ -289,9 +291,9 @@ class MakeOrder:
         best, best_end_ns = None, child.start_ns + SLACK_NS
         for node in list(self._open):
             line, end_ns = self._last[node]
-            if end_ns + LATE_NS < child.start_ns:
+            if end_ns + OVERDUE_NS < child.start_ns:
                 del self._open[node]
-            elif end_ns < best_end_ns:
+            elif end_ns < best_end_ns and (is_literal or end_ns + LATE_NS >= child.start_ns):
                 found = self._line(node, child, line, is_literal=is_literal)
                 if found != NONE:
                     best, best_end_ns = (node, found), end_ns

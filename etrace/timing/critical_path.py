@@ -24,6 +24,7 @@ from etrace.spec.database import NONE
 from etrace.timing.network import REASONS, Network, Reason, build_network, unknown_makes
 from etrace.timing.own_order import OwnOrder, find_own_order
 from etrace.timing.processes import Processes
+from etrace.timing.recipe_order import find_recipe_order
 from etrace.timing.schedule import Schedule, cpu_times, never_slept, schedule, slacks
 
 #: what an execution was blocked by
@@ -134,7 +135,7 @@ def find_critical_path(image: Image, network: Network | None = None) -> Critical
 
     `network` is that of the image, when somebody has it already.
     """
-    network = network or build_network(image)
+    network = network or build_network(image, find_recipe_order(image))
     found = schedule(network)
     steps = tuple(_Steps(image, network, found).all())
     slack = _slack_of_executions(image, network, found)

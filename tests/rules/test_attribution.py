@@ -21,14 +21,18 @@ from etrace.spec.database import NONE
 
 
 def attributed(
-    recipes: Mapping[str, Sequence[str]], commands: Sequence[str], at_once: int = 1
-) -> list[str]:
-    """Return the target of each command, empty for none; `at_once` of them run at once."""
+    recipes: Mapping[str, Sequence[str]], commands: Sequence[str], at_once: int = 1,
+    unit_ns: int = 1,
+) -> list[str]:  # fmt: skip
+    """Return the target of each command, empty for none; `at_once` of them run at once.
+
+    Each begins 10 units after the one before, and takes 5.
+    """
     rules = {name: Rule(name, has_recipe=True, recipe=[*own]) for name, own in recipes.items()}
     declared = Rules(Path("/w"), {"all": Rule("all", tuple(recipes)), **rules})
     children = [
-        Recipe(NONE, NONE, row // at_once * 10, row, row // at_once * 10 + 5)
-        for row in range(len(commands))
+        Recipe(NONE, NONE, begin * unit_ns, row, (begin + 5) * unit_ns)
+        for row, begin in enumerate(row // at_once * 10 for row in range(len(commands)))
     ]
     graph = Graph(declared, ["all"])
     MakeOrder(graph, Lines(declared), children, lambda each: commands[each.row]).attribute()
@@ -53,6 +57,13 @@ def test_lines_without_a_name_go_by_the_list_of_make() -> None:
     recipes = {f"t{i}": ["sleep 1", "sleep 2"] for i in range(3)}
     commands = ["sleep 1", "sleep 2"] * 3
     assert attributed(recipes, commands) == ["t0", "t0", "t1", "t1", "t2", "t2"]
+
+
+def test_a_busy_make_may_begin_the_next_line_late() -> None:
+    recipes = {f"t{i}": ["sleep 1", "sleep 1", "sleep 1"] for i in range(2)}
+    commands = ["sleep 1"] * 6
+    known = attributed(recipes, commands, at_once=2, unit_ns=50_000_000)  # 250 ms between them
+    assert sorted(known) == ["t0"] * 3 + ["t1"] * 3
 
 
 #: recipe of target i, and its command

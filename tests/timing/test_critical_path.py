@@ -12,6 +12,7 @@ from timing.builds import FIRST, LINK, MAKE, SECOND, US, Story, a_pipeline, two_
 from etrace.nfsdb.store import open_database
 from etrace.query.rows.labels import Labels
 from etrace.timing.critical_path import Blocked, CriticalPath, Step, find_critical_path
+from etrace.timing.recipe_order import NOT_READ
 
 
 def shown(image: Image, step: Step) -> tuple[object, ...]:
@@ -140,7 +141,7 @@ def test_what_a_thread_executes_is_waited_for(tmp_path: Path) -> None:
 def test_without_rules_the_path_is_a_lower_bound(tmp_path: Path) -> None:
     found = find_critical_path(database_of(tmp_path, two_objects_and_a_link()))
     assert found.is_lower_bound
-    assert list(found.unknown.values()) == [""]
+    assert list(found.unknown.values()) == [NOT_READ]
 
 
 def test_a_make_with_one_job_needs_no_rules(tmp_path: Path) -> None:

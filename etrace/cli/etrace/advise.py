@@ -22,7 +22,6 @@ from etrace.cli.options.common import add_examples, add_format, add_place
 from etrace.cli.show.output import put
 from etrace.figures import seconds
 from etrace.spec.database import NONE
-from etrace.timing.recipe_order import find_recipe_order
 
 N_EVIDENCE = 4
 INDENT = "  "
@@ -39,7 +38,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run `etrace advise`: 0 with a finding, 1 without one."""
     image = open_view(args)
-    build = Build(image, order=find_recipe_order(image))
+    build = Build(image)
     found = findings(build)
     if args.format == "json":
         put(json.dumps(_record(image, build, found), indent=1) + "\n")
