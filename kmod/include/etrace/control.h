@@ -75,7 +75,7 @@ enum etrace_notice {
 };
 
 #define ETRACE_OPTION_THREAD_NAMES 0x1 /* Comm */
-#define ETRACE_OPTION_ENVIRONMENT 0x2 /* UPID, Env: of all, not only of make and ninja without secrets */
+#define ETRACE_OPTION_ENVIRONMENT 0x2 /* UPID, Env: of all, not of make and ninja alone */
 #define ETRACE_OPTION_MOUNTS 0x4 /* Mount, Umount */
 #define ETRACE_OPTION_ISOLATE 0x8 /* untraced tasks pay nothing; see START */
 #define ETRACE_OPTION_OPEN_ONCE 0x10 /* leave out a read-only open repeated by the same execution */
