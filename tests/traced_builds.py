@@ -13,6 +13,11 @@ from etrace.check.find import Result, check
 from etrace.nfsdb.store import open_database
 
 BIN = Path(sys.executable).parent
+#: `cas parse` and `cas pp` in one process
+MAKE_DATABASE = [
+    sys.executable, "-c",
+    "import sys; from etrace.cli.main import cas; sys.exit(cas(['parse']) or cas(['pp']))",
+]  # fmt: skip
 
 
 def trace(
@@ -23,16 +28,10 @@ def trace(
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS"))}
-    for words in (
-        ["etrace", "run", *["--env"] * env, "--backend", "ptrace", "-q", "--", "sh", "-c", command],
-        ["cas", "parse"],
-        ["cas", "pp"],
-    ):
-        done = subprocess.run(
-            [BIN / words[0], *words[1:]], cwd=tree, env=environment, check=False,
-            capture_output=True,
-        )  # fmt: skip
-        assert (done.returncode != 0) == (fails and words[1] == "run"), done.stderr
+    run = [str(BIN / "etrace"), "run", *["--env"] * env, "--backend", "ptrace", "-q", "--"]
+    for words, is_failing in (([*run, "sh", "-c", command], fails), ([*MAKE_DATABASE], False)):
+        done = subprocess.run(words, cwd=tree, env=environment, check=False, capture_output=True)
+        assert (done.returncode != 0) == is_failing, done.stderr
     return tree
 
 
