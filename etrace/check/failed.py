@@ -84,11 +84,8 @@ def look(faults: Faults) -> None:
 
 def _fails(recipes: Recipes, number: int) -> bool:
     """Whether make or ninja saw the command of a recipe fail."""
-    table, row = recipes.image["executions"], recipes.recipes[number].row
-    upid = table["upid"]
-    while row + 1 < len(upid) and upid[row + 1] == upid[row]:
-        row += 1
-    return bool(table["status"][row] > 0)
+    last = recipes.process(recipes.recipes[number].row)[-1]
+    return bool(recipes.image["executions"]["status"][last] > 0)
 
 
 def _look_at_unmade(faults: Faults, paths: Sequence[str], use: Use) -> None:

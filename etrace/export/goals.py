@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from libetrace.image.file import Image
 
@@ -15,7 +15,6 @@ from etrace.query.rows.records import Records
 from etrace.query.rows.targets import Targets
 from etrace.rules import stored
 from etrace.rules.recipes import Recipes
-from etrace.rules.rule import Rules
 from etrace.spec.database import NONE
 
 #: names that a person types; no file has a relative name in the build.ninja
@@ -36,7 +35,7 @@ def find_goals(image: Image, builds: Sequence[Build]) -> Mapping[str, Sequence[s
     for rules in tops:
         for name, rule in rules.rules.items():
             if rule.is_phony and _PLAIN.fullmatch(name):
-                for path in _below(rules, rules.at(name)):
+                for path in rules.made_before([rules.at(name)]):
                     own = rules.by_path.get(path)
                     if own is not None and own.is_phony:
                         found[name] |= ran.get(os.fsencode(own.name), set())
@@ -53,16 +52,3 @@ def _ran_for(image: Image, builds: Sequence[Build]) -> Mapping[bytes, set[str]]:
             for name in targets.all_names(row):
                 found[name] |= build.outputs
     return found
-
-
-def _below(rules: Rules, target: str) -> Iterator[str]:
-    """Yield the paths that a target leads to."""
-    seen, todo = set[str](), [target]
-    while todo:
-        path = todo.pop()
-        if path in seen:
-            continue
-        seen.add(path)
-        yield path
-        if (rule := rules.by_path.get(path)) is not None:
-            todo += map(rules.at, (*rule.needs, *rule.also, *rule.order_only))

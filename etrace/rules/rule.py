@@ -299,7 +299,11 @@ class Rules:
     @cached_property
     def before_all(self) -> frozenset[str]:
         """What is made before all else: the makefiles, and what they need."""
-        return self._below(self.makefiles, lambda rule: map(
+        return self.made_before(self.makefiles)
+
+    def made_before(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return paths and all that is made before them."""
+        return self._below(paths, lambda rule: map(
             self.at, (*rule.needs, *rule.also, *rule.order_only)
         ))  # fmt: skip
 

@@ -27,6 +27,7 @@ from etrace.nfsdb.owned import is_captured
 from etrace.postprocess.run import Work, product
 from etrace.query.rows.records import Records
 from etrace.query.rows.targets import GOAL, OUTPUTS
+from etrace.query.totals import elapsed_ns
 from etrace.rules import stored
 from etrace.rules.attribution import find_targets
 from etrace.rules.declared import Asked, ask
@@ -173,9 +174,7 @@ def _asked(work: Work, recipes: Recipes) -> Asked:
         return Asked()
     if not is_captured(work.image):
         return Asked(unknown=dict.fromkeys(recipes.of_make, NOT_CAPTURED))
-    table = work.image["executions"]
-    ends = (start + own for start, own in zip(table["start_ns"], table["elapsed_ns"], strict=True))
-    seconds = max(LEAST_SECONDS, MOST_OF_BUILD * max(ends, default=0) / NS)
+    seconds = max(LEAST_SECONDS, MOST_OF_BUILD * elapsed_ns(work.image) / NS)
     try:
         return ask(recipes, runs_shell=work.is_shell_allowed, seconds=seconds)
     except EtraceError as error:
